@@ -1,0 +1,120 @@
+/* SHA-256 as FIPS 180-4 describes it, section 6.2; see sha256.h. */
+#include "base/sha256.h"
+
+#include <string.h>
+
+static const uint32_t round_constants[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+};
+
+static uint32_t rotr(uint32_t x, int n)
+{
+    return x >> n | x << (32 - n);
+}
+
+static void expand(uint32_t w[64], const unsigned char *block)
+{
+    for (int i = 0; i < 16; i++)
+        w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
+               (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
+    for (int i = 16; i < 64; i++) {
+        uint32_t s0 = rotr(w[i - 15], 7) ^ rotr(w[i - 15], 18) ^ w[i - 15] >> 3;
+        uint32_t s1 = rotr(w[i - 2], 17) ^ rotr(w[i - 2], 19) ^ w[i - 2] >> 10;
+        w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+    }
+}
+
+/* s holds the working variables a to h. */
+static void round_once(uint32_t s[8], uint32_t w_plus_k)
+{
+    uint32_t big1 = rotr(s[4], 6) ^ rotr(s[4], 11) ^ rotr(s[4], 25);
+    uint32_t choose = (s[4] & s[5]) ^ (~s[4] & s[6]);
+    uint32_t t1 = s[7] + big1 + choose + w_plus_k;
+    uint32_t big0 = rotr(s[0], 2) ^ rotr(s[0], 13) ^ rotr(s[0], 22);
+    uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
+    memmove(s + 1, s, 7 * sizeof(s[0]));
+    s[4] += t1;
+    s[0] = t1 + big0 + majority;
+}
+
+static void compress(uint32_t state[8], const unsigned char *block)
+{
+    uint32_t w[64], s[8];
+    expand(w, block);
+    memcpy(s, state, sizeof(s));
+    for (int i = 0; i < 64; i++)
+        round_once(s, w[i] + round_constants[i]);
+    for (int i = 0; i < 8; i++)
+        state[i] += s[i];
+}
+
+void hcb_sha256_init(struct hcb_sha256 *h)
+{
+    static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    *h = (struct hcb_sha256){.total = 0};
+    memcpy(h->state, first, sizeof(first));
+}
+
+void hcb_sha256_add(struct hcb_sha256 *h, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+    size_t have = (size_t)(h->total % sizeof(h->block));
+    h->total += n;
+    while (n > 0) {
+        if (have == 0 && n >= sizeof(h->block)) {
+            compress(h->state, p);
+            p += sizeof(h->block);
+            n -= sizeof(h->block);
+            continue;
+        }
+        size_t part = sizeof(h->block) - have < n ? sizeof(h->block) - have : n;
+        memcpy(h->block + have, p, part);
+        have += part;
+        p += part;
+        n -= part;
+        if (have == sizeof(h->block)) {
+            compress(h->state, h->block);
+            have = 0;
+        }
+    }
+}
+
+void hcb_sha256_end(struct hcb_sha256 *h, unsigned char out[HCB_SHA256_BYTES])
+{
+    static const unsigned char padding[64] = {0x80};
+    uint64_t bits = h->total * 8;
+    size_t have = (size_t)(h->total % 64);
+    unsigned char length[8];
+    for (int i = 0; i < 8; i++)
+        length[i] = (unsigned char)(bits >> (56 - 8 * i));
+    hcb_sha256_add(h, padding, have < 56 ? 56 - have : 120 - have);
+    hcb_sha256_add(h, length, sizeof(length));
+    for (int i = 0; i < HCB_SHA256_BYTES; i++)
+        out[i] = (unsigned char)(h->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void hcb_sha256(const void *bytes, size_t n, unsigned char out[HCB_SHA256_BYTES])
+{
+    struct hcb_sha256 h;
+    hcb_sha256_init(&h);
+    hcb_sha256_add(&h, bytes, n);
+    hcb_sha256_end(&h, out);
+}
+
+void hcb_sha256_hex(const unsigned char sum[HCB_SHA256_BYTES], char out[HCB_SHA256_HEX])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (int i = 0; i < HCB_SHA256_BYTES; i++) {
+        out[2 * i] = digits[sum[i] >> 4];
+        out[2 * i + 1] = digits[sum[i] & 15];
+    }
+    out[HCB_SHA256_HEX - 1] = '\0';
+}

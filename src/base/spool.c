@@ -1,0 +1,186 @@
+/* A file of lines that never grows past its cap; see spool.h. Knows nothing of
+ * what the lines say. */
+#include "base/spool.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int64_t count_lines(const char *bytes, size_t n)
+{
+    int64_t lines = 0;
+    const char *end = bytes + n;
+    while (bytes < end && (bytes = memchr(bytes, '\n', (size_t)(end - bytes)))) {
+        lines++;
+        bytes++;
+    }
+    return lines;
+}
+
+static void close_file(struct hcb_spool *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+    s->size = 0;
+}
+
+/* A process that died inside a line left it without an end: it gets one, so that
+ * the next line stands by itself. */
+static int end_torn_line(struct hcb_spool *s, struct hcb_err *err)
+{
+    char last = '\n';
+    if (s->size > 0 && hcb_pread(s->fd, &last, 1, s->size - 1) < 0)
+        return hcb_fail_errno(err, "read %s", s->path);
+    if (last == '\n')
+        return 0;
+    int rc = hcb_file_write_once(s->fd, "\n", 1, s->path, err);
+    if (rc == 0)
+        s->size++;
+    return rc;
+}
+
+static int open_file(struct hcb_spool *s, struct hcb_err *err)
+{
+    struct stat st;
+    int fd = hcb_file_append(s->path, err);
+    if (fd < 0)
+        return fd;
+    s->fd = fd;
+    int rc = fstat(fd, &st) == 0 ? 0 : hcb_fail_errno(err, "look at %s", s->path);
+    if (rc == 0) {
+        s->size = (int64_t)st.st_size;
+        rc = end_torn_line(s, err);
+    }
+    if (rc < 0)
+        close_file(s);
+    return rc;
+}
+
+int hcb_spool_open(struct hcb_spool *s, const char *path, int64_t cap, struct hcb_err *err)
+{
+    *s = (struct hcb_spool){.fd = -1, .cap = cap};
+    s->path = hcb_strdup(path);
+    if (!s->path)
+        return hcb_fail_nomem(err);
+    int rc = open_file(s, err);
+    if (rc < 0)
+        hcb_spool_close(s);
+    return rc;
+}
+
+void hcb_spool_close(struct hcb_spool *s)
+{
+    if (!s->path)
+        return;
+    close_file(s);
+    free(s->path);
+    s->path = NULL;
+}
+
+void hcb_spool_reopen(struct hcb_spool *s)
+{
+    if (!s->path)
+        return;
+    close_file(s);
+    s->lines = s->old_lines = 0;
+    open_file(s, NULL); /* if it fails, the next write tries again and reports it */
+}
+
+static int rotate(struct hcb_spool *s, struct hcb_err *err)
+{
+    char old[PATH_MAX];
+    int n = snprintf(old, sizeof(old), "%s.1", s->path);
+    if (n < 0 || (size_t)n >= sizeof(old))
+        errno = ENAMETOOLONG;
+    else if (rename(s->path, old) == 0)
+        n = 0;
+    if (n != 0)
+        return hcb_fail_errno(err, "rename %s to %s.1", s->path, s->path);
+    s->dropped += s->old_lines;
+    s->old_lines = s->lines;
+    s->lines = 0;
+    close_file(s);
+    return open_file(s, err);
+}
+
+/* How many of the n bytes, in whole lines, are at most `room`. */
+static size_t whole_lines(const char *bytes, size_t n, int64_t room)
+{
+    if (room >= (int64_t)n)
+        return n;
+    size_t part = room > 0 ? (size_t)room : 0;
+    while (part > 0 && bytes[part - 1] != '\n')
+        part--;
+    return part;
+}
+
+/* A line that no part can hold is the caller's trouble, not the file's. */
+static int drop_line(struct hcb_spool *s, const char *lines, size_t n, size_t *done)
+{
+    const char *end = memchr(lines, '\n', n);
+    *done = end ? (size_t)(end - lines) + 1 : n;
+    s->dropped++;
+    return 0;
+}
+
+/* Writes as many whole lines as fit into the current part, or into a new one. */
+static int write_some(struct hcb_spool *s, const char *lines, size_t n, size_t *done,
+                      struct hcb_err *err)
+{
+    int64_t half = s->cap / 2;
+    *done = 0;
+    if (s->fd < 0) {
+        int rc = open_file(s, err);
+        if (rc < 0)
+            return rc;
+    }
+    size_t part = whole_lines(lines, n, half - s->size);
+    if (part == 0) {
+        part = whole_lines(lines, n, half);
+        if (part == 0)
+            return drop_line(s, lines, n, done);
+        int rc = s->size > 0 ? rotate(s, err) : 0;
+        if (rc < 0)
+            return rc;
+    }
+    int rc = hcb_file_write_once(s->fd, lines, part, s->path, err);
+    if (rc < 0)
+        return rc;
+    s->size += (int64_t)part;
+    s->lines += count_lines(lines, part);
+    *done = part;
+    return 0;
+}
+
+int hcb_spool_write(struct hcb_spool *s, const char *lines, size_t n, struct hcb_err *err)
+{
+    if (!s->path)
+        return hcb_fail(err, HOTCB_EINVAL, "the file of lines is not open");
+    struct hcb_err why = {0};
+    int rc = 0;
+    while (n > 0 && rc == 0) {
+        size_t done;
+        rc = write_some(s, lines, n, &done, &why);
+        lines += done;
+        n -= done;
+    }
+    if (rc == 0) {
+        s->trouble = false;
+        return 0;
+    }
+    close_file(s); /* opened anew by the next write, which sees what is there then */
+    s->dropped += count_lines(lines, n);
+    if (s->trouble)
+        return 0;
+    s->trouble = true;
+    s->why = why;
+    return hcb_fail(err, rc, "%s; lines are dropped until it can be written again", why.text);
+}

@@ -1,0 +1,233 @@
+/* Small questions about text; see text.h. Works on bytes by the rules of UTF-8,
+ * and must not ask the process's locale anything. */
+#include "base/text.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *hcb_strdup(const char *s)
+{
+    if (!s)
+        return NULL;
+    size_t n = strlen(s) + 1;
+    char *copy = malloc(n);
+    return copy ? memcpy(copy, s, n) : NULL;
+}
+
+bool hcb_streq(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* How many bytes a character takes that begins with this byte; 0 if none does. */
+static size_t length_by_lead(unsigned char lead)
+{
+    if (lead < 0x80)
+        return 1;
+    if (lead >= 0xc2 && lead < 0xe0)
+        return 2;
+    if (lead >= 0xe0 && lead < 0xf0)
+        return 3;
+    return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+}
+
+size_t hcb_utf8_len(const char *s, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    size_t len = n > 0 ? length_by_lead(p[0]) : 0;
+    if (len == 0 || len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    bool surrogate = p[0] == 0xed && p[1] >= 0xa0;
+    bool beyond = p[0] == 0xf4 && p[1] >= 0x90;
+    return overlong || surrogate || beyond ? 0 : len;
+}
+
+bool hcb_utf8_valid(const char *s, size_t n)
+{
+    while (n > 0) {
+        size_t len = hcb_utf8_len(s, n);
+        if (len == 0)
+            return false;
+        s += len;
+        n -= len;
+    }
+    return true;
+}
+
+size_t hcb_utf8_cut(const char *s, size_t n)
+{
+    for (size_t back = 1; back <= 3 && back <= n; back++) {
+        unsigned char c = (unsigned char)s[n - back];
+        if ((c & 0xc0) != 0x80)
+            return length_by_lead(c) > back ? n - back : n;
+    }
+    return n;
+}
+
+/* The code point of the valid character of `len` bytes at s. */
+static uint32_t code_point(const char *s, size_t len)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    uint32_t code = len == 1 ? p[0] : p[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++)
+        code = code << 6 | (p[i] & 0x3f);
+    return code;
+}
+
+/* Characters that act instead of being seen: controls, line separators, and
+ * what turns the direction of writing. */
+static bool is_control(uint32_t c)
+{
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
+           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
+static bool is_space(uint32_t c)
+{
+    return c == ' ' || (c >= 9 && c <= 13) || c == 0xa0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200b) || c == 0x2028 || c == 0x2029 || c == 0x202f ||
+           c == 0x205f || c == 0x3000 || c == 0xfeff;
+}
+
+static void add_escape(struct hcb_buf *b, uint32_t c)
+{
+    switch (c) {
+    case '\n': hcb_buf_str(b, "\\n"); break;
+    case '\t': hcb_buf_str(b, "\\t"); break;
+    case '\r': hcb_buf_str(b, "\\r"); break;
+    default: hcb_buf_printf(b, c < 0x100 ? "\\x%02x" : "\\u%04x", c);
+    }
+}
+
+void hcb_text_printable(struct hcb_buf *b, const char *s, size_t n)
+{
+    size_t plain = 0; /* bytes before s that can go as they are */
+    while (n > 0) {
+        size_t len = hcb_utf8_len(s, n);
+        uint32_t c = len > 0 ? code_point(s, len) : (unsigned char)*s;
+        if (len > 0 && !is_control(c)) {
+            plain += len;
+        } else {
+            hcb_buf_add(b, s - plain, plain);
+            plain = 0;
+            len = len > 0 ? len : 1;
+            add_escape(b, c);
+        }
+        s += len;
+        n -= len;
+    }
+    hcb_buf_add(b, s - plain, plain);
+}
+
+#define NEAR_MAX 64 /* longer words are not compared */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+static int smallest(int a, int b, int c)
+{
+    int least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+/* Edits (insert, delete, replace, swap two neighbours) from a to b, whatever the case. */
+static int distance(const char *a, size_t a_n, const char *b, size_t b_n)
+{
+    int rows[3][NEAR_MAX + 1];
+    int *before = rows[0], *above = rows[1], *row = rows[2];
+    for (size_t j = 0; j <= b_n; j++)
+        row[j] = (int)j;
+    for (size_t i = 1; i <= a_n; i++) {
+        int *spare = before;
+        before = above;
+        above = row;
+        row = spare;
+        row[0] = (int)i;
+        for (size_t j = 1; j <= b_n; j++) {
+            int cost = lower(a[i - 1]) != lower(b[j - 1]);
+            row[j] = smallest(above[j] + 1, row[j - 1] + 1, above[j - 1] + cost);
+            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                lower(a[i - 2]) == lower(b[j - 1]) && before[j - 2] + 1 < row[j])
+                row[j] = before[j - 2] + 1;
+        }
+    }
+    return row[b_n];
+}
+
+const char *hcb_near(const char *word, const char *const *candidates, size_t n)
+{
+    const char *best = NULL;
+    int best_distance = NEAR_MAX;
+    size_t word_n = word ? strlen(word) : 0;
+    if (word_n == 0 || word_n > NEAR_MAX)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t len = candidates[i] ? strlen(candidates[i]) : 0;
+        if (len == 0 || len > NEAR_MAX)
+            continue;
+        int allowed = (int)(len > word_n ? len : word_n) / 3;
+        int edits = distance(word, word_n, candidates[i], len);
+        if (edits <= allowed && edits < best_distance) {
+            best = candidates[i];
+            best_distance = edits;
+        }
+    }
+    return best;
+}
+
+#define ID_BYTES 120
+#define ID_SHOWN 40
+
+static const char *fault_of_char(uint32_t c)
+{
+    if (is_space(c))
+        return "has a space";
+    if (is_control(c))
+        return "has a control character";
+    if (c == '/')
+        return "has a '/'";
+    if (c == '\\')
+        return "has a '\\'";
+    return c == '"' || c == '\'' ? "has a quote" : NULL;
+}
+
+static const char *fault_of_id(const char *id, size_t n)
+{
+    if (n == 0)
+        return "is empty";
+    if (id[0] == '.' || id[0] == '-')
+        return id[0] == '.' ? "begins with '.'" : "begins with '-'";
+    for (size_t at = 0; at < n;) {
+        size_t len = hcb_utf8_len(id + at, n - at);
+        if (len == 0)
+            return "is not valid UTF-8";
+        const char *fault = fault_of_char(code_point(id + at, len));
+        if (fault)
+            return fault;
+        at += len;
+    }
+    return n > ID_BYTES ? "is too long" : NULL;
+}
+
+int hcb_id_check(const char *id, size_t n, struct hcb_err *err)
+{
+    const char *fault = fault_of_id(id, n);
+    if (!fault)
+        return 0;
+    struct hcb_buf shown = {0};
+    size_t part = n > ID_SHOWN ? hcb_utf8_cut(id, ID_SHOWN) : n;
+    hcb_text_printable(&shown, id, part);
+    hcb_fail(err, HOTCB_EFORMAT,
+             "id \"%s%s\" %s: use 1 to %d bytes of UTF-8 without spaces, control characters, "
+             "'/', '\\' or quotes, not beginning with '.' or '-'",
+             hcb_buf_text(&shown), part < n ? "..." : "", fault, ID_BYTES);
+    hcb_buf_release(&shown);
+    return HOTCB_EFORMAT;
+}

@@ -1,0 +1,28 @@
+/* Small questions about text. */
+#ifndef HCB_TEXT_H
+#define HCB_TEXT_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+char *hcb_strdup(const char *s); /* NULL for NULL, or when out of memory */
+bool hcb_streq(const char *a, const char *b); /* NULL equals NULL only */
+
+/* Length of the valid UTF-8 character at s (n bytes left), 0 if there is none. */
+size_t hcb_utf8_len(const char *s, size_t n);
+bool hcb_utf8_valid(const char *s, size_t n);
+size_t hcb_utf8_cut(const char *s, size_t n); /* n less a character cut off at the end */
+
+/* Appends s as one printable line: control characters and bytes that are not
+ * UTF-8 are written as \n, \t, \x1b. */
+void hcb_text_printable(struct hcb_buf *b, const char *s, size_t n);
+
+/* The candidate nearest to `word` if it is near enough to be a slip of the hand
+ * (a third of its letters, swaps count once), else NULL. */
+const char *hcb_near(const char *word, const char *const *candidates, size_t n);
+
+/* What an id may be: 1 to 120 bytes of UTF-8 without spaces, control
+ * characters, '/', '\' or quotes, not beginning with '.' or '-'. */
+int hcb_id_check(const char *id, size_t n, struct hcb_err *err);
+
+#endif

@@ -1,0 +1,262 @@
+/* hotcb: change how a running training loop observes itself.
+ *
+ * A training loop opens a run directory, and once per step tells hotcb where it
+ * is and what it has: hotcb takes in what people asked for meanwhile (commands,
+ * hotcb.yaml, edited scripts) and calls the callbacks, which are Lua scripts.
+ *
+ *     hotcb *h = NULL;
+ *     hotcb_options opt = HOTCB_OPTIONS_INIT;
+ *     opt.dir = "runs/exp1";
+ *     if (hotcb_open(&h, &opt) < 0)
+ *         fprintf(stderr, "%s\n", hotcb_errmsg(h));   // training goes on without it
+ *     hotcb_env *env = hotcb_env_new();
+ *     for (int64_t step = 0; step < n; step++) {
+ *         hotcb_env_step(env, step);
+ *         hotcb_env_num(env, "loss", train_step(step));
+ *         hotcb_apply(h, env, "train_step_end");
+ *         if (hotcb_stop_reason(h)) break;
+ *     }
+ *     hotcb_env_free(env);
+ *     hotcb_close(h);
+ *
+ * Rules that hold for every function here, unless it says otherwise:
+ *
+ * Results. 0 (or more) is success, a negative number is one of enum
+ *   hotcb_error; a finished sentence about it is kept for hotcb_errmsg().
+ * NULL. Every function accepts NULL, and a handle whose open failed: it then
+ *   does nothing and returns HOTCB_EINVAL (NULL or 0 where that is the type).
+ * Threads. One thread at a time per handle and per env; different handles on
+ *   different threads do not disturb one another. hotcb starts no thread and
+ *   installs no signal handler.
+ * Fork. A child may use the handle: hotcb notices at its next look and does
+ *   nothing from then on. The parent goes on as the owner.
+ * Strings. UTF-8, ended by NUL, copied before the call returns. Strings that
+ *   are returned belong to the library and stay valid until the next call on
+ *   the same handle, unless they are said to be yours to free.
+ * Output. hotcb writes to no stream of the process; everything it has to say
+ *   goes to the log hook (whose default does print to stderr) and to hotcb.log.
+ * Memory. Once the loop is warm, hotcb_apply and hotcb_env_* allocate nothing
+ *   outside a callback's own capped memory, unless something changed.
+ */
+#ifndef HOTCB_H
+#define HOTCB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HOTCB_VERSION "0.2.0"
+
+/* Raised when a program built against an older header would not work any more. */
+#define HOTCB_ABI 1
+
+#if defined(HOTCB_STATIC)
+#define HOTCB_API
+#elif defined(__GNUC__)
+#define HOTCB_API __attribute__((visibility("default")))
+#else
+#define HOTCB_API
+#endif
+
+/* Error numbers, their names and what they mean in general. The sentence about
+ * one particular failure is hotcb_errmsg(). */
+#define HOTCB_ERRORS(X)                                                 \
+    X(HOTCB_EINVAL, -1, "an argument is NULL or out of range")          \
+    X(HOTCB_ENOMEM, -2, "out of memory")                                \
+    X(HOTCB_EIO, -3, "a file could not be read or written")             \
+    X(HOTCB_ENOENT, -4, "no such file, directory or callback")          \
+    X(HOTCB_EBUSY, -5, "another run owns the run directory")            \
+    X(HOTCB_EFORMAT, -6, "text that is not what it should be")          \
+    X(HOTCB_EREFUSED, -7, "understood, and refused")
+
+enum hotcb_error {
+#define HOTCB_ERROR_ENUM(name, number, text) name = number,
+    HOTCB_ERRORS(HOTCB_ERROR_ENUM)
+#undef HOTCB_ERROR_ENUM
+    HOTCB_OK = 0
+};
+
+/* How much a log line matters. */
+enum hotcb_level {
+    HOTCB_DEBUG = 10,
+    HOTCB_INFO = 20,
+    HOTCB_WARN = 30,
+    HOTCB_ERROR = 40
+};
+
+typedef struct hotcb hotcb;         /* one run: a run directory and its callbacks */
+typedef struct hotcb_env hotcb_env; /* what the host says of one step */
+
+/* Receives one line at a time, without a newline, valid UTF-8 without control
+ * characters. `callback` is the id of the callback that logged it, or NULL for
+ * the controller's own lines. Called on the thread that is inside hotcb. It
+ * must not call hotcb on the same handle, and must not unwind. */
+typedef void hotcb_log_fn(void *user, enum hotcb_level level, const char *callback,
+                          const char *line);
+
+/* ---- a run ---------------------------------------------------------------- */
+
+/* Start from HOTCB_OPTIONS_INIT: it carries the struct's size, so that a newer
+ * library knows which fields a program was built with. Zero (NULL) in any other
+ * field means its default. */
+typedef struct hotcb_options {
+    size_t size;
+    const char *dir;           /* run directory; default "." */
+    const char *config_path;   /* default dir/hotcb.yaml */
+    const char *commands_path; /* default dir/hotcb.commands.jsonl */
+    const char *search_path;   /* directories, separated by ':', where scripts may `require`
+                                  from; default: the environment's HOTCB_PATH */
+    const char *framework;     /* env.framework; default "c" */
+    int no_create;             /* not 0: a missing run directory is an error, not created */
+    int64_t debounce_steps;    /* look at most every so many applies; default 1 */
+    int64_t poll_interval_ms;  /* and so many ms apart; default 50; negative: every apply */
+    hotcb_log_fn *log;         /* default: stderr */
+    void *log_user;
+    enum hotcb_level log_level; /* lines below it are dropped; default HOTCB_INFO */
+    int64_t time_ms;           /* default limits of a callback: CPU time a call; default 50 */
+    int64_t memory_mb;         /* memory of its Lua state, in MiB; default 16 */
+    int64_t errors;            /* failures within 100 calls that stop it; default 1,
+                                  negative: never */
+    int64_t log_bytes;         /* size cap of hotcb.log, 2 files; default 8 MiB */
+    int64_t metrics_bytes;     /* size cap of hotcb.metrics.jsonl, 2 files; default 256 MiB */
+} hotcb_options;
+
+#define HOTCB_OPTIONS_INIT { sizeof(hotcb_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, \
+                             NULL, (enum hotcb_level)0, 0, 0, 0, 0, 0 }
+
+/* Opens the run directory `opt->dir` (created if missing, with hotcb's files in
+ * it) and takes its lock: one run at a time owns a directory. Nothing is read
+ * from hotcb.yaml or the commands until the first apply.
+ *
+ * *out is set on failure too, so that hotcb_errmsg(*out) can say why and so
+ * that the loop needs no special case: every function does nothing on it. (It
+ * is NULL only when there is no memory at all.) Close it in either case.
+ * Errors: EBUSY (the sentence names the owner's pid), ENOENT, EIO, ENOMEM.
+ *
+ * Commands that an earlier process already answered are not executed again;
+ * those that were sent since are, at the first apply. */
+HOTCB_API int hotcb_open(hotcb **out, const hotcb_options *opt);
+
+/* Calls close() of every script, writes the last status, gives up the lock and
+ * frees the handle. NULL is fine. */
+HOTCB_API void hotcb_close(hotcb *h);
+
+/* Once a step (or wherever it is safe): take in what changed, if a look at the
+ * files is due, then give `event` to each callback that is enabled, wants it
+ * and is due. What was set in `env` holds for this call only, see below.
+ *
+ * A callback that fails costs the loop nothing but its time: 0 is returned, the
+ * failure stands in log, ledger and status. Errors: EINVAL.
+ *
+ * Costs, when no look is due and no callback is: a few nanoseconds and no
+ * system call. A look costs a stat per watched file; one look takes in at most
+ * HOTCB_LOOK_OPS commands and HOTCB_LOOK_BYTES of the command file, and leaves
+ * the rest to the next. */
+HOTCB_API int hotcb_apply(hotcb *h, hotcb_env *env, const char *event);
+
+#define HOTCB_LOOK_OPS 256
+#define HOTCB_LOOK_BYTES (1 << 20)
+
+/* The same with several events, in order, at one safe point. */
+HOTCB_API int hotcb_apply_events(hotcb *h, hotcb_env *env, const char *const *events, size_t n);
+
+/* The two halves of apply, for a host that wants to choose its moments: poll
+ * takes in changes if a look is due (env may be NULL: the step is then the last
+ * one seen) and returns the number of ops taken in; dispatch calls callbacks
+ * and ends what was set in env. */
+HOTCB_API int hotcb_poll(hotcb *h, hotcb_env *env);
+HOTCB_API int hotcb_dispatch(hotcb *h, hotcb_env *env, const char *const *events, size_t n);
+
+/* Why a callback asked the run to stop, or NULL if none did. The host decides
+ * what to do about it. Costs a load. */
+HOTCB_API const char *hotcb_stop_reason(const hotcb *h);
+
+/* Executes one command, in the form of a line of the command file, now and in
+ * this process; it is recorded in the ledger with origin "host".
+ * Errors: EFORMAT (not a command), EREFUSED or ENOENT (not applied). */
+HOTCB_API int hotcb_command(hotcb *h, const char *json);
+
+/* Appends one command to the command file of the run directory `dir`, which
+ * must exist. It may belong to another process, or to none yet. On failure a
+ * sentence is left in err[err_size]. Errors: EFORMAT, ENOENT, EIO. */
+HOTCB_API int hotcb_send(const char *dir, const char *json, char *err, size_t err_size);
+
+/* The callbacks as a JSON array, in the form that hotcb.status.json has them.
+ * Yours to free with hotcb_free(); NULL when out of memory. */
+HOTCB_API char *hotcb_list(const hotcb *h);
+
+/* The sentence about the last failure on h. Never NULL; "" when there was none.
+ * On NULL: that there is no handle. */
+HOTCB_API const char *hotcb_errmsg(const hotcb *h);
+
+/* What an error number means in general. Never NULL. */
+HOTCB_API const char *hotcb_strerror(int error);
+
+/* The library's version and ABI, as it was built; compare with HOTCB_VERSION
+ * and HOTCB_ABI, which a program was built with. */
+HOTCB_API const char *hotcb_version(void);
+HOTCB_API int hotcb_abi(void);
+
+/* Compiles the script at `path` and sets it up in a sandbox of its own, as a
+ * load would, without any run. `symbol` may be NULL. The report, a JSON object
+ * {"ok", "path", "name", "error", "traceback", "events", "schedule",
+ * "declared"}, is left in *report, yours to free with hotcb_free().
+ * Returns 0 if the script would load. */
+HOTCB_API int hotcb_check(const char *path, const char *symbol, char **report);
+
+/* Frees what a function above said is yours. */
+HOTCB_API void hotcb_free(void *p);
+
+/* ---- env: what a callback sees ---------------------------------------------
+ *
+ * Keys. "loss", "epoch", "phase", "batch_idx" and any name of your own are
+ * fields of the table `env` that scripts get. A key that begins with a group's
+ * name and a point goes into that group: "metrics.lr" is env.metrics.lr,
+ * "grads.layers.0.weight" is env.grads["layers.0.weight"]. The groups metrics,
+ * model, grads, batch and outputs always exist; hotcb_env_group() adds others.
+ * "loss.ce", where loss is no group, is env["loss.ce"].
+ *
+ * How long a value holds. Until the end of the next apply (or dispatch) that
+ * env is given to; after that scripts see nil until it is set again, so nothing
+ * stale is ever shown as fresh. hotcb_env_keep() makes a value stay.
+ *
+ * The first use of a key allocates a slot, later ones do not (a longer string
+ * may). Errors: EINVAL for a NULL or empty key, or one longer than 255 bytes. */
+
+HOTCB_API hotcb_env *hotcb_env_new(void); /* NULL when out of memory */
+HOTCB_API void hotcb_env_free(hotcb_env *env);
+
+/* The step, any int64: what schedules count by, and the step in the ledger.
+ * When it is not set before an apply, scripts see env.step as nil, and the
+ * ledger repeats the last step. */
+HOTCB_API int hotcb_env_step(hotcb_env *env, int64_t step);
+
+HOTCB_API int hotcb_env_int(hotcb_env *env, const char *key, int64_t value);
+HOTCB_API int hotcb_env_num(hotcb_env *env, const char *key, double value);
+HOTCB_API int hotcb_env_bool(hotcb_env *env, const char *key, int value);
+HOTCB_API int hotcb_env_str(hotcb_env *env, const char *key, const char *value); /* copied */
+
+/* Makes the value last set under `key` a constant: it stays until it is set
+ * again (and stays then, too) or taken away. ENOENT if nothing is set. */
+HOTCB_API int hotcb_env_keep(hotcb_env *env, const char *key);
+HOTCB_API int hotcb_env_unset(hotcb_env *env, const char *key);
+
+/* Declares a group of your own. */
+HOTCB_API int hotcb_env_group(hotcb_env *env, const char *name);
+
+/* A value that is worked out only when a script reads it: `fn` is called at
+ * most once per apply, and sets the value of `key` on env by one of the
+ * functions above (and of other keys, if it likes). Returning a negative number
+ * means there is no value: scripts see nil. It runs inside a script's call, so
+ * it must not call hotcb_apply and must not throw or long-jump. Stays until
+ * called again with fn = NULL. */
+typedef int hotcb_lazy_fn(void *user, hotcb_env *env, const char *key);
+HOTCB_API int hotcb_env_lazy(hotcb_env *env, const char *key, hotcb_lazy_fn *fn, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,249 @@
+/* Numbers and their texts: rows, round trips of random doubles, other locales. */
+#include "base/number.h"
+#include "files.h"
+
+#include <locale.h>
+#include <math.h>
+
+struct int_row {
+    const char *text;
+    bool ok, overflow;
+    int64_t value;
+};
+
+static const struct int_row int_rows[] = {
+    {"0", true, false, 0},
+    {"-0", true, false, 0},
+    {"+7", true, false, 7},
+    {"007", true, false, 7},
+    {"9223372036854775807", true, false, INT64_MAX},
+    {"-9223372036854775808", true, false, INT64_MIN},
+    {"9007199254740993", true, false, 9007199254740993},
+    {"9223372036854775808", false, true, 0},
+    {"-9223372036854775809", false, true, 0},
+    {"99999999999999999999999999999999999999", false, true, 0},
+    {"99999999999999999999x", false, false, 0},
+    {"", false, false, 0},
+    {"-", false, false, 0},
+    {"+", false, false, 0},
+    {" 1", false, false, 0},
+    {"1 ", false, false, 0},
+    {"0x10", false, false, 0},
+    {"1.0", false, false, 0},
+    {"1_000", false, false, 0},
+};
+
+static void test_ints(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(int_rows) / sizeof(int_rows[0]); i++) {
+        const struct int_row *row = &int_rows[i];
+        int64_t value = 0;
+        bool overflow = true;
+        assert_int_equal(hcb_parse_int(row->text, strlen(row->text), &value, &overflow), row->ok);
+        assert_int_equal(overflow, row->overflow);
+        assert_true(value == row->value);
+    }
+}
+
+struct real_row {
+    const char *text;
+    double value;
+};
+
+static const struct real_row real_rows[] = {
+    {"1e-4", 1e-4},
+    {".5", .5},
+    {"3.", 3},
+    {"2E5", 2e5},
+    {"-1.25e+2", -125},
+    {"+0.1", 0.1},
+    {"0e0", 0},
+    {"000000000000000000000000000001", 1},
+    {"0.000000000000000000000000000000000000000000000000000000000000000001e66", 1},
+    {"1797693134862315708145274237317043567980705675258449965989174768031572607800285387605e224",
+     1.797693134862315708145274237317043567980705675258449965989174768031572607800285387605e308},
+    {"1e400", INFINITY},
+    {"-1e99999999999999999999", -INFINITY},
+    {"1e-99999999999999999999", 0},
+    {"2.2250738585072011e-308", 2.2250738585072011e-308},
+    {"4.9e-324", 4.9e-324},
+    {"2.4703282292062327e-324", 0}, /* below half of the least denormal */
+    {"9007199254740993.0", 9007199254740992.0},
+};
+
+static void test_reals(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(real_rows) / sizeof(real_rows[0]); i++) {
+        double d = -1;
+        assert_true(hcb_parse_real(real_rows[i].text, strlen(real_rows[i].text), &d));
+        assert_true(d == real_rows[i].value);
+    }
+}
+
+static void test_what_is_no_real(void **state)
+{
+    static const char *const rows[] = {"", ".", "-", "e5", "1e", "1e+", "1.2.3", "1,5", "inf",
+                                       "nan", "0x1p3", "1e5 ", " 1", "--1", "1e5.", "22:22"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        double d;
+        assert_false(hcb_parse_real(rows[i], strlen(rows[i]), &d));
+    }
+}
+
+/* A tie between two doubles is decided by the last of a thousand digits. */
+static void test_long_mantissa(void **state)
+{
+    (void)state;
+    char text[1200] = "9007199254740993."; /* exactly between ...992 and ...994 */
+    memset(text + 17, '0', 1000);
+    double d;
+    assert_true(hcb_parse_real(text, 1017, &d));
+    assert_true(d == 9007199254740992.0);
+    text[1017] = '1';
+    assert_true(hcb_parse_real(text, 1018, &d));
+    assert_true(d == 9007199254740994.0);
+}
+
+struct format_row {
+    double value;
+    const char *text;
+};
+
+static const struct format_row format_rows[] = {
+    {0, "0.0"},
+    {-0.0, "-0.0"},
+    {1, "1.0"},
+    {-3, "-3.0"},
+    {0.1, "0.1"},
+    {0.5, "0.5"},
+    {1e-4, "0.0001"},
+    {1.5e-5, "0.000015"},
+    {1e-6, "1e-6"},
+    {2.5e-7, "2.5e-7"},
+    {123456.789, "123456.789"},
+    {999999999999999.0, "999999999999999.0"},
+    {1e15, "1000000000000000.0"},
+    {9007199254740993.0, "9007199254740992.0"},
+    {1e16, "1e16"},
+    {1.25e300, "1.25e300"},
+    {0.1 + 0.2, "0.30000000000000004"},
+    {1767225600.123, "1767225600.123"},
+    {5e-324, "5e-324"},
+    {1.7976931348623157e308, "1.7976931348623157e308"},
+    {INFINITY, "inf"},
+    {-INFINITY, "-inf"},
+    {NAN, "nan"},
+};
+
+static void test_format(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(format_rows) / sizeof(format_rows[0]); i++) {
+        char text[HCB_REAL_CHARS];
+        int n = hcb_format_real(text, format_rows[i].value);
+        assert_string_equal(text, format_rows[i].text);
+        assert_int_equal(n, strlen(text));
+    }
+}
+
+static double double_of(uint64_t bits)
+{
+    double d;
+    memcpy(&d, &bits, sizeof(d));
+    return d;
+}
+
+/* xorshift64*, so that the numbers are the same everywhere. */
+static uint64_t next_random(uint64_t *x)
+{
+    *x ^= *x >> 12;
+    *x ^= *x << 25;
+    *x ^= *x >> 27;
+    return *x * 2685821657736338717u;
+}
+
+static void assert_round_trip(double d)
+{
+    char text[HCB_REAL_CHARS];
+    double back;
+    int n = hcb_format_real(text, d);
+    assert_true(n > 0 && n < HCB_REAL_CHARS && (size_t)n == strlen(text));
+    assert_non_null(strpbrk(text, ".e"));
+    assert_null(strchr(text, ','));
+    assert_true(hcb_parse_real(text, (size_t)n, &back));
+    assert_memory_equal(&d, &back, sizeof(d));
+}
+
+static void round_trips(int count)
+{
+    uint64_t x = 88172645463325252u;
+    for (int i = 0; i < count; i++) {
+        uint64_t bits = next_random(&x);
+        double any = double_of(bits), denormal = double_of(bits & 0x800fffffffffffff);
+        if (hcb_is_finite(any))
+            assert_round_trip(any);
+        assert_round_trip(denormal);
+        assert_round_trip((double)(int64_t)bits / 1000.0);
+    }
+}
+
+static void test_random_doubles_round_trip(void **state)
+{
+    (void)state;
+    round_trips(100000);
+}
+
+static void test_kinds(void **state)
+{
+    (void)state;
+    assert_true(hcb_is_nan(NAN) && hcb_is_nan(-NAN));
+    assert_false(hcb_is_nan(INFINITY) || hcb_is_nan(0.0) || hcb_is_nan(5e-324));
+    assert_true(hcb_is_finite(0.0) && hcb_is_finite(-1.7976931348623157e308));
+    assert_false(hcb_is_finite(INFINITY) || hcb_is_finite(-INFINITY) || hcb_is_finite(NAN));
+}
+
+static bool use_german(void)
+{
+    return setlocale(LC_ALL, "de_DE.UTF-8") && strcmp(localeconv()->decimal_point, ",") == 0;
+}
+
+/* Where the system has not installed the locale, it may know how to make it. */
+static bool make_german(void)
+{
+    char command[300];
+    snprintf(command, sizeof(command), "localedef -i de_DE -f UTF-8 %s >/dev/null 2>&1",
+             scratch("de_DE.UTF-8"));
+    return system(command) == 0 && setenv("LOCPATH", scratch_dir, 1) == 0;
+}
+
+static void test_a_locale_with_a_comma(void **state)
+{
+    (void)state;
+    if (!use_german() && !(make_german() && use_german()))
+        skip();
+    test_reals(NULL);
+    test_what_is_no_real(NULL);
+    test_long_mantissa(NULL);
+    test_format(NULL);
+    round_trips(1000);
+    setlocale(LC_ALL, "C");
+    unsetenv("LOCPATH");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ints),
+        cmocka_unit_test(test_reals),
+        cmocka_unit_test(test_what_is_no_real),
+        cmocka_unit_test(test_long_mantissa),
+        cmocka_unit_test(test_format),
+        cmocka_unit_test(test_random_doubles_round_trip),
+        cmocka_unit_test(test_kinds),
+        WITH_SCRATCH(test_a_locale_with_a_comma),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

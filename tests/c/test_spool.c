@@ -1,0 +1,196 @@
+/* Files of lines with a cap: never past it, whole lines only, trouble said once. */
+#include "base/spool.h"
+#include "files.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+/* The lines of both parts: each "line N" of N following N, none torn. Returns
+ * how many there are. */
+static int assert_sane(const struct hcb_spool *s, const char *name)
+{
+    char old[64];
+    snprintf(old, sizeof(old), "%s.1", name);
+    char *parts[] = {file_read(old), file_read(name)};
+    size_t bytes = 0;
+    int count = 0, last = -1;
+    for (int i = 0; i < 2; i++) {
+        if (!parts[i])
+            continue;
+        bytes += strlen(parts[i]);
+        for (char *line = parts[i], *end; *line; line = end + 1) {
+            int n;
+            end = strchr(line, '\n');
+            assert_non_null(end);
+            assert_int_equal(sscanf(line, "line %d", &n), 1);
+            assert_true(last < 0 || n == last + 1);
+            last = n;
+            count++;
+        }
+        free(parts[i]);
+    }
+    assert_true((int64_t)bytes <= s->cap);
+    return count;
+}
+
+static void test_the_cap(void **state)
+{
+    (void)state;
+    struct hcb_spool s;
+    assert_int_equal(hcb_spool_open(&s, scratch("log"), 400, NULL), 0);
+    for (int i = 0; i < 200; i++) {
+        char line[128];
+        int n = snprintf(line, sizeof(line), "line %d %*s\n", i, i % 60, "");
+        assert_int_equal(hcb_spool_write(&s, line, (size_t)n, NULL), 0);
+        assert_int_equal(assert_sane(&s, "log") + s.dropped, i + 1);
+    }
+    assert_true(s.dropped > 0);
+    hcb_spool_close(&s);
+    assert_int_equal(entry_count("."), 2);
+}
+
+static void test_batches_part_between_lines(void **state)
+{
+    (void)state;
+    struct hcb_spool s;
+    struct hcb_buf b = {0};
+    int next = 0;
+    assert_int_equal(hcb_spool_open(&s, scratch("log"), 300, NULL), 0);
+    for (int size = 1; size < 60; size++) {
+        hcb_buf_reset(&b);
+        for (int i = 0; i < size; i++)
+            hcb_buf_printf(&b, "line %d\n", next++);
+        assert_int_equal(hcb_spool_write(&s, b.data, b.len, NULL), 0);
+        assert_int_equal(assert_sane(&s, "log") + s.dropped, next);
+    }
+    hcb_buf_release(&b);
+    hcb_spool_close(&s);
+}
+
+static void test_a_line_longer_than_a_part(void **state)
+{
+    (void)state;
+    struct hcb_spool s;
+    char text[200];
+    memset(text, 'x', sizeof(text));
+    memcpy(text, "line 1\n", 7);
+    memcpy(text + 192, "\nline 2\n", 8);
+    assert_int_equal(hcb_spool_open(&s, scratch("log"), 100, NULL), 0);
+    assert_int_equal(hcb_spool_write(&s, text, sizeof(text), NULL), 0);
+    assert_int_equal(s.dropped, 1);
+    assert_file("log", "line 1\nline 2\n");
+    hcb_spool_close(&s);
+}
+
+static void test_what_is_there_is_kept(void **state)
+{
+    (void)state;
+    struct hcb_spool s;
+    scratch_write(scratch("log"), "line 1\nline 2 to");
+    assert_int_equal(hcb_spool_open(&s, scratch("log"), 1000, NULL), 0);
+    hcb_spool_write(&s, "line 3\n", 7, NULL);
+    assert_file("log", "line 1\nline 2 to\nline 3\n");
+    assert_int_equal(s.size, 24);
+    hcb_spool_close(&s);
+}
+
+/* An older run with a larger cap left a file that is over ours. */
+static void test_what_is_there_is_too_large(void **state)
+{
+    (void)state;
+    struct hcb_spool s;
+    char text[400];
+    memset(text, 'x', sizeof(text));
+    text[399] = '\0';
+    scratch_write(scratch("log"), text);
+    assert_int_equal(hcb_spool_open(&s, scratch("log"), 100, NULL), 0);
+    hcb_spool_write(&s, "line 1\n", 7, NULL);
+    assert_file("log", "line 1\n");
+    assert_true(file_exists("log.1"));
+    hcb_spool_close(&s);
+}
+
+static void test_a_directory_that_goes_and_comes(void **state)
+{
+    (void)state;
+    struct hcb_spool s;
+    struct hcb_err err = {0};
+    assert_int_equal(mkdir(scratch("run"), 0777), 0);
+    assert_int_equal(hcb_spool_open(&s, scratch("run/log"), 1000, NULL), 0);
+    hcb_spool_write(&s, "line 1\n", 7, NULL);
+    unlink(scratch("run/log"));
+    rmdir(scratch("run"));
+    hcb_spool_reopen(&s);
+    assert_int_equal(hcb_spool_write(&s, "line 2\n", 7, &err), HOTCB_ENOENT);
+    assert_non_null(strstr(err.text, "lines are dropped until it can be written again"));
+    assert_true(s.trouble);
+    assert_int_equal(hcb_spool_write(&s, "line 3\nline 4\n", 14, &err), 0);
+    assert_int_equal(s.dropped, 3);
+    assert_int_equal(mkdir(scratch("run"), 0777), 0);
+    assert_int_equal(hcb_spool_write(&s, "line 5\n", 7, &err), 0);
+    assert_false(s.trouble);
+    assert_file("run/log", "line 5\n");
+    hcb_spool_close(&s);
+}
+
+static void test_links_are_refused(void **state)
+{
+    (void)state;
+    struct hcb_spool s;
+    struct hcb_err err = {0};
+    scratch_write(scratch("target"), "untouched");
+    assert_int_equal(symlink("target", scratch("log")), 0);
+    assert_int_equal(hcb_spool_open(&s, scratch("log"), 1000, &err), HOTCB_EIO);
+    assert_int_equal(hcb_spool_write(&s, "x\n", 2, NULL), HOTCB_EINVAL);
+    hcb_spool_close(&s);
+    assert_file("target", "untouched");
+}
+
+/* In a child whose files may not grow past 20 bytes, as on a full disk. */
+static int fill_the_disk(void)
+{
+    struct rlimit small = {20, 1000}, large = {1000, 1000};
+    struct hcb_spool s;
+    signal(SIGXFSZ, SIG_IGN);
+    if (hcb_spool_open(&s, scratch("log"), 1000, NULL) != 0 || setrlimit(RLIMIT_FSIZE, &small))
+        return 1;
+    if (hcb_spool_write(&s, "line 1\n", 7, NULL) || hcb_spool_write(&s, "line 2\n", 7, NULL))
+        return 2;
+    if (hcb_spool_write(&s, "line 3\n", 7, NULL) != HOTCB_EIO || !s.trouble)
+        return 3;
+    if (hcb_spool_write(&s, "line 3\n", 7, NULL) != 0 || s.dropped != 2)
+        return 4;
+    setrlimit(RLIMIT_FSIZE, &large);
+    if (hcb_spool_write(&s, "line 3\n", 7, NULL) != 0 || s.trouble)
+        return 5;
+    hcb_spool_close(&s);
+    return 0;
+}
+
+static void test_a_full_disk(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(fill_the_disk());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_file("log", "line 1\nline 2\nline 3\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_SCRATCH(test_the_cap),
+        WITH_SCRATCH(test_batches_part_between_lines),
+        WITH_SCRATCH(test_a_line_longer_than_a_part),
+        WITH_SCRATCH(test_what_is_there_is_kept),
+        WITH_SCRATCH(test_what_is_there_is_too_large),
+        WITH_SCRATCH(test_a_directory_that_goes_and_comes),
+        WITH_SCRATCH(test_links_are_refused),
+        WITH_SCRATCH(test_a_full_disk),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* Text, buffers and error sentences. */
+#include "base/err.h"
+#include "base/text.h"
+#include "scratch.h"
+
+#include <errno.h>
+
+struct utf8_row {
+    const char *s;
+    size_t n, len; /* the length of the first character, 0 if it is none */
+};
+
+static const struct utf8_row utf8_rows[] = {
+    {"", 0, 0}, {"a", 1, 1}, {"\0", 1, 1}, {"\xc3\xa9", 2, 2}, {"\xc3", 1, 0},
+    {"\xc3\xa9", 1, 0}, {"\xe2\x82\xac", 3, 3}, {"\xe2\x82", 2, 0}, {"\xf0\x9f\x98\x80", 4, 4},
+    {"\xf4\x8f\xbf\xbf", 4, 4}, {"\xf4\x90\x80\x80", 4, 0}, {"\xf5\x80\x80\x80", 4, 0},
+    {"\xc0\x80", 2, 0}, {"\xc1\xbf", 2, 0}, {"\xe0\x9f\xbf", 3, 0}, {"\xe0\xa0\x80", 3, 3},
+    {"\xed\x9f\xbf", 3, 3}, {"\xed\xa0\x80", 3, 0}, {"\xee\x80\x80", 3, 3},
+    {"\xf0\x8f\xbf\xbf", 4, 0}, {"\x80", 1, 0}, {"\xff", 1, 0}, {"\xc3\x28", 2, 0},
+};
+
+static void test_utf8(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(utf8_rows) / sizeof(utf8_rows[0]); i++) {
+        const struct utf8_row *row = &utf8_rows[i];
+        assert_int_equal(hcb_utf8_len(row->s, row->n), row->len);
+        assert_int_equal(hcb_utf8_valid(row->s, row->n), row->len == row->n);
+    }
+}
+
+static void test_cut(void **state)
+{
+    (void)state;
+    static const char text[] = "a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80";
+    static const size_t expected[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
+    for (size_t n = 0; n < sizeof(text); n++) {
+        assert_int_equal(hcb_utf8_cut(text, n), expected[n]);
+        assert_true(hcb_utf8_valid(text, hcb_utf8_cut(text, n)));
+    }
+    assert_int_equal(hcb_utf8_cut("\x80\x80\x80\x80", 4), 4); /* nothing that could be cut off */
+}
+
+struct printable_row {
+    const char *s;
+    size_t n;
+    const char *expected;
+};
+
+static const struct printable_row printable_rows[] = {
+    {"", 0, ""},
+    {"plain \xc3\xa9 \"q\" \\", 12, "plain \xc3\xa9 \"q\""},
+    {"a\nb\tc\rd", 7, "a\\nb\\tc\\rd"},
+    {"\x1b[31m\0\x7f", 7, "\\x1b[31m\\x00\\x7f"},
+    {"\xff\xc3", 2, "\\xff\\xc3"},
+    {"\xc2\x9b" "2J", 4, "\\x9b2J"},
+    {"\xe2\x80\xae" "abc\xe2\x80\xa8", 9, "\\u202eabc\\u2028"},
+};
+
+static void test_printable(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(printable_rows) / sizeof(printable_rows[0]); i++) {
+        struct hcb_buf b = {0};
+        hcb_text_printable(&b, printable_rows[i].s, printable_rows[i].n);
+        assert_string_equal(hcb_buf_text(&b), printable_rows[i].expected);
+        hcb_buf_release(&b);
+    }
+}
+
+static const char *const words[] = {"enabled", "target", "init", "params", "limits", "set"};
+
+struct near_row {
+    const char *word, *expected;
+};
+
+static const struct near_row near_rows[] = {
+    {"enabeld", "enabled"}, {"enable", "enabled"}, {"Enabled", "enabled"}, {"targte", "target"},
+    {"param", "params"}, {"parmas", "params"}, {"PARAMS", "params"}, {"limit", "limits"},
+    {"inti", "init"}, {"get", "set"}, {"params", "params"},
+    {"threshold", NULL}, {"xyz", NULL}, {"", NULL}, {"e", NULL}, {"in", NULL},
+};
+
+static void test_near(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(near_rows) / sizeof(near_rows[0]); i++) {
+        const char *got = hcb_near(near_rows[i].word, words, sizeof(words) / sizeof(words[0]));
+        if (!hcb_streq(got, near_rows[i].expected))
+            fail_msg("%s: got %s, not %s", near_rows[i].word, got ? got : "NULL",
+                     near_rows[i].expected ? near_rows[i].expected : "NULL");
+    }
+    char large[500] = {0};
+    memset(large, 'a', sizeof(large) - 1);
+    const char *const list[] = {large};
+    assert_null(hcb_near(large, list, 1));
+    assert_null(hcb_near("a", list, 1));
+    assert_null(hcb_near(NULL, list, 1));
+}
+
+struct id_row {
+    const char *id;
+    size_t n;
+    const char *says; /* NULL: it is fine */
+};
+
+#define A40 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+static const struct id_row id_rows[] = {
+    {"timing", 6, NULL},
+    {"a", 1, NULL},
+    {"grad_norm.v2-x:1", 16, NULL},
+    {"\xc3\xa9\xe6\xbc\xa2", 5, NULL},
+    {A40 A40 A40, 120, NULL},
+    {"", 0, "id \"\" is empty: use 1 to 120 bytes"},
+    {A40 A40 A40 "a", 121, "id \"" A40 "...\" is too long"},
+    {"a b", 3, "id \"a b\" has a space: use 1 to 120 bytes of UTF-8 without spaces, control "
+               "characters, '/', '\\' or quotes, not beginning with '.' or '-'"},
+    {"a\tb", 3, "id \"a\\tb\" has a space"},
+    {"a\xc2\xa0z", 4, "has a space"},
+    {"a\0b", 3, "id \"a\\x00b\" has a control character"},
+    {"a\x1b[2J", 5, "id \"a\\x1b[2J\" has a control character"},
+    {"a\xe2\x80\xae", 4, "has a control character"},
+    {"a/b", 3, "has a '/'"},
+    {"..", 2, "begins with '.'"},
+    {"-x", 2, "begins with '-'"},
+    {"a\\b", 3, "has a '\\'"},
+    {"a\"b", 3, "has a quote"},
+    {"it's", 4, "has a quote"},
+    {"a\xff", 2, "id \"a\\xff\" is not valid UTF-8"},
+};
+
+static void test_ids(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(id_rows) / sizeof(id_rows[0]); i++) {
+        struct hcb_err err = {0};
+        int rc = hcb_id_check(id_rows[i].id, id_rows[i].n, &err);
+        assert_int_equal(rc, id_rows[i].says ? HOTCB_EFORMAT : 0);
+        if (id_rows[i].says && !strstr(err.text, id_rows[i].says))
+            fail_msg("\"%s\" does not say \"%s\"", err.text, id_rows[i].says);
+    }
+}
+
+static void test_err(void **state)
+{
+    (void)state;
+    struct hcb_err err = {0};
+    assert_int_equal(hcb_fail(&err, HOTCB_EINVAL, "%s:%d: no", "a.lua", 3), HOTCB_EINVAL);
+    assert_string_equal(err.text, "a.lua:3: no");
+    hcb_fail(&err, HOTCB_EIO, "again: %s", err.text); /* made of its own text */
+    assert_string_equal(err.text, "again: a.lua:3: no");
+    assert_int_equal(hcb_fail(NULL, HOTCB_EIO, "nobody listens"), HOTCB_EIO);
+    errno = ENOENT;
+    assert_int_equal(hcb_fail_errno(&err, "open %s", "x.lua"), HOTCB_ENOENT);
+    assert_string_equal(err.text, "cannot open x.lua: No such file or directory");
+    errno = EACCES;
+    assert_int_equal(hcb_fail_errno(NULL, "open %s", "x.lua"), HOTCB_EIO);
+}
+
+static void test_a_long_err_is_cut_at_a_character(void **state)
+{
+    (void)state;
+    char text[3000];
+    for (size_t shift = 0; shift < 3; shift++) {
+        struct hcb_err err = {0};
+        memset(text, 'x', shift);
+        for (size_t i = shift; i + 3 < sizeof(text); i += 3)
+            memcpy(text + i, "\xe2\x82\xac", 4);
+        hcb_fail(&err, HOTCB_EIO, "%s", text);
+        size_t n = strlen(err.text);
+        assert_true(n < sizeof(err.text) && n > sizeof(err.text) - 8);
+        assert_string_equal(err.text + n - 3, "...");
+        assert_true(hcb_utf8_valid(err.text, n));
+    }
+}
+
+static void test_buf(void **state)
+{
+    (void)state;
+    struct hcb_buf b = {0};
+    assert_string_equal(hcb_buf_text(&b), "");
+    for (int i = 0; i < 1000; i++) {
+        hcb_buf_printf(&b, "%d,", i);
+        assert_int_equal(b.data[b.len], '\0');
+        assert_true(b.len < b.cap);
+    }
+    assert_int_equal(b.len, 3890);
+    hcb_buf_reset(&b);
+    hcb_buf_add(&b, "a\0b", 3);
+    assert_int_equal(b.len, 3);
+    char *taken = hcb_buf_take(&b);
+    assert_memory_equal(taken, "a\0b", 4);
+    assert_null(b.data);
+    free(taken);
+    taken = hcb_buf_take(&b);
+    assert_string_equal(taken, "");
+    free(taken);
+    assert_false(hcb_buf_reserve(&b, SIZE_MAX - 10));
+    hcb_buf_str(&b, "ignored");
+    assert_true(b.oom && b.len == 0);
+    assert_null(hcb_buf_take(&b));
+    assert_false(b.oom);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_utf8),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_printable),
+        cmocka_unit_test(test_near),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_err),
+        cmocka_unit_test(test_a_long_err_is_cut_at_a_character),
+        cmocka_unit_test(test_buf),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

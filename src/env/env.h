@@ -1,0 +1,56 @@
+/* The inside of hotcb_env: what the script side reads. Knows nothing of Lua. */
+#ifndef HCB_ENV_H
+#define HCB_ENV_H
+
+#include <hotcb/hotcb.h>
+#include <stdbool.h>
+
+enum hcb_slot_type { HCB_SLOT_EMPTY, HCB_SLOT_INT, HCB_SLOT_NUM, HCB_SLOT_BOOL, HCB_SLOT_STR };
+
+struct hcb_slot {
+    char *key;          /* without its group */
+    size_t key_len;
+    uint32_t hash;
+    int group;          /* index into groups; 0 is the top level */
+    enum hcb_slot_type type;
+    bool keep;
+    bool used;          /* it is in env->used: hcb_env_end has to see it */
+    bool resolving, resolved; /* of a lazy value, within this apply */
+    union { int64_t i; double d; bool b; } u;
+    char *text;         /* of a string; kept when the slot is emptied, to be used again */
+    size_t text_len, text_cap;
+    hotcb_lazy_fn *lazy;
+    void *lazy_user;
+    char *full_key;     /* what the host calls it; of a lazy value */
+};
+
+struct hcb_group { char *name; size_t len; };
+
+struct hotcb_env {
+    struct hcb_slot *slots;
+    size_t n, cap;
+    uint32_t *index;    /* open addressing: slot number + 1, or 0 */
+    size_t index_cap;
+    uint32_t *used;     /* numbers of the slots set or worked out since the last end */
+    size_t used_n;
+    struct hcb_group *groups; /* [0] is the top level, "" */
+    size_t group_n, group_cap;
+    bool has_step;
+    int64_t step;
+};
+
+/* The slot a script means by env[key] or env.GROUP[key], worked out if it is
+ * lazy; NULL if nothing is set. Valid until the next call about this env. The
+ * step is read like any other key. */
+const struct hcb_slot *hcb_env_read(struct hotcb_env *env, int group, const char *key, size_t n);
+
+/* For iteration in the order in which the host first used the keys: the next slot of
+ * `group` after *at (start at 0) that is set, lazy ones worked out. */
+const struct hcb_slot *hcb_env_next(struct hotcb_env *env, int group, size_t *at);
+
+int hcb_env_find_group(const struct hotcb_env *env, const char *name, size_t n); /* -1: none */
+
+/* Ends an apply: everything but the constants is nil again. */
+void hcb_env_end(struct hotcb_env *env);
+
+#endif

@@ -1,0 +1,70 @@
+/* Event names and their numbers; see event.h. Must not know what an event is for. */
+#include "env/event.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+struct alias {
+    const char *name;
+    enum hcb_event_id id;
+};
+
+static const struct alias aliases[] = {
+    {"train_batch_end", HCB_TRAIN_STEP_END},
+    {"step_end", HCB_TRAIN_STEP_END},
+    {"val_batch_end", HCB_VAL_STEP_END},
+    {"train_begin", HCB_FIT_START},
+    {"train_end", HCB_FIT_END},
+};
+
+void hcb_events_init(struct hcb_events *e)
+{
+    static const char *const names[] = {
+#define EVENT_NAME(id, name) name,
+        HCB_EVENTS(EVENT_NAME)
+#undef EVENT_NAME
+    };
+    memset(e, 0, sizeof(*e));
+    e->n = HCB_EVENT_CANONICAL;
+    for (int i = 0; i < e->n; i++)
+        memcpy(e->names[i], names[i], strlen(names[i]) + 1);
+}
+
+/* A name goes into messages, logs and JSON: it is one printable word. */
+static bool is_fit(const char *name, size_t n)
+{
+    if (n == 0 || n > HCB_EVENT_NAME_MAX || !hcb_utf8_valid(name, n))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f)
+            return false;
+    return true;
+}
+
+static int add(struct hcb_events *e, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+        if (strcmp(aliases[i].name, name) == 0)
+            return (int)aliases[i].id;
+    if (e->n == HCB_EVENT_MAX || !is_fit(name, n))
+        return -1;
+    memcpy(e->names[e->n], name, n + 1);
+    return e->n++;
+}
+
+int hcb_event_id(struct hcb_events *e, const char *name)
+{
+    if (!name)
+        return -1;
+    for (int i = 0; i < e->n; i++)
+        if (strcmp(e->names[i], name) == 0)
+            return i;
+    return add(e, name);
+}
+
+bool hcb_event_is_step(int id)
+{
+    return id == HCB_TRAIN_STEP_END || id == HCB_VAL_STEP_END || id == HCB_GRADS_READY;
+}

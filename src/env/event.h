@@ -1,0 +1,45 @@
+/* Event names: the canonical ones, the other names for them, and a host's own. */
+#ifndef HCB_EVENT_H
+#define HCB_EVENT_H
+
+#include <stdbool.h>
+
+#define HCB_EVENTS(X)                 \
+    X(HCB_FIT_START, "fit_start")     \
+    X(HCB_GRADS_READY, "grads_ready") \
+    X(HCB_TRAIN_STEP_END, "train_step_end") \
+    X(HCB_VAL_STEP_END, "val_step_end") \
+    X(HCB_EPOCH_END, "epoch_end")     \
+    X(HCB_EVAL_END, "eval_end")       \
+    X(HCB_CHECKPOINT, "checkpoint")   \
+    X(HCB_EXCEPTION, "exception")     \
+    X(HCB_FIT_END, "fit_end")
+
+enum hcb_event_id {
+#define HCB_EVENT_ENUM(id, name) id,
+    HCB_EVENTS(HCB_EVENT_ENUM)
+#undef HCB_EVENT_ENUM
+    HCB_EVENT_CANONICAL /* ids from here on are a host's own events */
+};
+
+#define HCB_EVENT_MAX 64      /* kinds of event in one run, the canonical ones included */
+#define HCB_EVENT_NAME_MAX 63 /* bytes of a name */
+
+/* The table of one run: names get small numbers, the first time they are seen. */
+struct hcb_events {
+    char names[HCB_EVENT_MAX][HCB_EVENT_NAME_MAX + 1];
+    bool seen[HCB_EVENT_MAX]; /* the host has emitted it */
+    int n;
+};
+
+void hcb_events_init(struct hcb_events *e);
+
+/* The id of a name, aliases resolved: train_batch_end and step_end are
+ * train_step_end, val_batch_end is val_step_end, train_begin is fit_start,
+ * train_end is fit_end. -1: no room for another event, or no fit name. */
+int hcb_event_id(struct hcb_events *e, const char *name);
+
+/* Whether `schedule` counts it: train_step_end, val_step_end, grads_ready. */
+bool hcb_event_is_step(int id);
+
+#endif

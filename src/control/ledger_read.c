@@ -1,0 +1,218 @@
+/* Reads the ledger: its end, when a run opens it, and what was added to it, for a
+ * process that waits for an answer. See ledger.h. Takes in whole lines only. */
+#include "control/ledger_read.h"
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "control/ledger.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CHUNK_BYTES 65536
+#define LINE_BYTES (4 << 20) /* longer ones are passed over */
+#define LINES_BACK 1000      /* unreadable lines at the end that are passed over */
+
+/* ---- lines, forward ---- */
+
+struct lines {
+    int fd;
+    int64_t base; /* the offset of buf.data[0] */
+    size_t at;    /* where the next line begins */
+    size_t seen;  /* no newline between at and here */
+    bool dropping;
+    struct hcb_buf buf;
+};
+
+static int64_t lines_offset(const struct lines *r)
+{
+    return r->base + (int64_t)r->at;
+}
+
+/* Reads another chunk behind what is left. 0: there is none. */
+static int lines_fill(struct lines *r, const char *path, struct hcb_err *err)
+{
+    size_t left = r->buf.len - r->at;
+    if (left > 0)
+        memmove(r->buf.data, r->buf.data + r->at, left);
+    r->base += (int64_t)r->at;
+    r->buf.len = r->seen = left;
+    r->at = 0;
+    if (left > LINE_BYTES) {
+        r->base += (int64_t)left;
+        r->buf.len = r->seen = 0;
+        r->dropping = true;
+    }
+    if (!hcb_buf_reserve(&r->buf, CHUNK_BYTES))
+        return hcb_fail_nomem(err);
+    int64_t end = r->base + (int64_t)r->buf.len;
+    int64_t got = hcb_pread(r->fd, r->buf.data + r->buf.len, CHUNK_BYTES, end);
+    if (got < 0)
+        return hcb_fail_errno(err, "read %s", path);
+    r->buf.len += (size_t)got;
+    return got > 0;
+}
+
+/* 1 and a whole line without its newline, valid until the next call; 0: no more. */
+static int lines_next(struct lines *r, const char *path, const char **text, size_t *n,
+                      struct hcb_err *err)
+{
+    for (;;) {
+        const char *nl = r->buf.len > r->seen
+                             ? memchr(r->buf.data + r->seen, '\n', r->buf.len - r->seen)
+                             : NULL;
+        if (!nl) {
+            r->seen = r->buf.len;
+            int rc = lines_fill(r, path, err);
+            if (rc <= 0)
+                return rc;
+            continue;
+        }
+        bool whole = !r->dropping;
+        *text = r->buf.data + r->at;
+        *n = (size_t)(nl - *text);
+        r->at = r->seen = r->at + *n + 1;
+        r->dropping = false;
+        if (whole)
+            return 1;
+    }
+}
+
+/* ---- the end of the file ---- */
+
+int64_t hcb_ledger_line_start(int fd, int64_t end)
+{
+    char chunk[4096];
+    while (end > 0) {
+        size_t n = end < (int64_t)sizeof(chunk) ? (size_t)end : sizeof(chunk);
+        int64_t from = end - (int64_t)n;
+        int64_t got = hcb_pread(fd, chunk, n, from);
+        if (got < 0)
+            return -1;
+        const char *nl = memrchr(chunk, '\n', (size_t)got);
+        if (nl)
+            return from + (nl - chunk) + 1;
+        end = from;
+    }
+    return 0;
+}
+
+/* The number of the line [start, end). 1: it has one. */
+static int read_seq(int fd, const char *path, int64_t start, int64_t end, int64_t *seq,
+                    struct hcb_err *err)
+{
+    struct hcb_buf line = {0};
+    struct hcb_value v = {0};
+    struct hcb_err why = {0};
+    size_t n = (size_t)(end - start);
+    if (!hcb_buf_reserve(&line, n))
+        return hcb_fail_nomem(err);
+    int64_t got = hcb_pread(fd, line.data, n, start);
+    int rc = got < 0 ? hcb_fail_errno(err, "read %s", path)
+                     : hcb_json_parse(line.data, (size_t)got, &v, &why);
+    hcb_buf_release(&line);
+    if (got < 0 || rc == HOTCB_ENOMEM)
+        return got < 0 ? rc : hcb_fail_nomem(err);
+    *seq = hcb_map_int(&v, "seq", 0);
+    hcb_value_release(&v);
+    return *seq > 0;
+}
+
+int hcb_ledger_last_seq(int fd, const char *path, int64_t size, int64_t *seq,
+                        struct hcb_err *err)
+{
+    int rc = 0;
+    *seq = 0;
+    for (int i = 0; i < LINES_BACK && size > 0 && rc == 0; i++) {
+        int64_t start = hcb_ledger_line_start(fd, size - 1);
+        if (start < 0)
+            return hcb_fail_errno(err, "read %s", path);
+        if (size - start <= LINE_BYTES)
+            rc = read_seq(fd, path, start, size, seq, err);
+        size = start;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* Most lines of a long ledger are told apart without parsing them. */
+static int answered_offset(const char *text, size_t n, int64_t *offset, struct hcb_err *err)
+{
+    static const char mark[] = "\"command\"";
+    struct hcb_value v = {0};
+    struct hcb_err why = {0};
+    if (!memmem(text, n, mark, sizeof(mark) - 1))
+        return 0;
+    if (hcb_json_parse(text, n, &v, &why) == HOTCB_ENOMEM)
+        return hcb_fail_nomem(err);
+    if (strcmp(hcb_map_text(&v, "origin", ""), "command") == 0)
+        *offset = hcb_map_int(&v, "offset", *offset);
+    hcb_value_release(&v);
+    return 0;
+}
+
+int hcb_ledger_last_offset(int fd, const char *path, int64_t from, int64_t *offset,
+                           struct hcb_err *err)
+{
+    struct lines r = {.fd = fd, .base = from};
+    const char *text;
+    size_t n;
+    int rc;
+    *offset = -1;
+    while ((rc = lines_next(&r, path, &text, &n, err)) > 0) {
+        rc = answered_offset(text, n, offset, err);
+        if (rc < 0)
+            break;
+    }
+    hcb_buf_release(&r.buf);
+    return rc;
+}
+
+/* ---- waiting for an answer ---- */
+
+int64_t hcb_ledger_size(const char *path)
+{
+    struct hcb_sig sig;
+    hcb_sig_get(path, &sig);
+    return sig.exists ? sig.size : 0;
+}
+
+/* 1: this line answers cmd, and is in *out. */
+static int answers(const char *text, size_t n, const char *cmd, struct hcb_value *out,
+                   struct hcb_err *err)
+{
+    struct hcb_err why = {0};
+    if (hcb_json_parse(text, n, out, &why) == HOTCB_ENOMEM)
+        return hcb_fail_nomem(err);
+    if (hcb_streq(hcb_map_text(out, "cmd", NULL), cmd))
+        return 1;
+    hcb_value_release(out);
+    return 0;
+}
+
+int hcb_ledger_find(const char *path, int64_t *from, const char *cmd, struct hcb_value *out,
+                    struct hcb_err *err)
+{
+    int64_t size = hcb_ledger_size(path);
+    const char *text;
+    size_t n;
+    if (size < *from) /* another file, or cut: what is there now is all new */
+        *from = 0;
+    if (size == *from)
+        return 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : hcb_fail_errno(err, "open %s", path);
+    struct lines r = {.fd = fd, .base = *from};
+    int rc, found = 0;
+    while (!found && (rc = lines_next(&r, path, &text, &n, err)) != 0) {
+        found = rc < 0 ? rc : answers(text, n, cmd, out, err);
+        if (found >= 0)
+            *from = lines_offset(&r);
+    }
+    hcb_buf_release(&r.buf);
+    close(fd);
+    return found;
+}

@@ -1,0 +1,90 @@
+/* The queue of what a script asked for during one call. */
+#include "script/effects.h"
+#include "base/text.h"
+#include <stdlib.h>
+#include <string.h>
+
+void hcb_effects_release(struct hcb_effects *e)
+{
+    free(e->v);
+    hcb_buf_release(&e->bytes);
+    memset(e, 0, sizeof *e);
+}
+
+/* A call that asked for a lot must not leave its memory with the run for good. */
+void hcb_effects_reset(struct hcb_effects *e)
+{
+    if (e->bytes.cap > (1 << 20))
+        hcb_buf_release(&e->bytes);
+    else
+        hcb_buf_reset(&e->bytes);
+    e->n = 0;
+    e->dropped = 0;
+    e->stop = e->disable = false;
+}
+
+#define STOP_BYTES 1000 /* of a reason; the rest is cut */
+
+/* Of what is said at most once in a call: has it been? NULL for other kinds. */
+static bool *once(struct hcb_effects *e, enum hcb_effect_kind kind)
+{
+    if (kind == HCB_EFFECT_STOP)
+        return &e->stop;
+    return kind == HCB_EFFECT_DISABLE ? &e->disable : NULL;
+}
+
+static bool fits(const struct hcb_effects *e, size_t text_len, size_t bytes_len)
+{
+    return e->n < HCB_EFFECTS_MAX && text_len <= HCB_EFFECTS_BYTES &&
+           bytes_len <= HCB_EFFECTS_BYTES &&
+           e->bytes.len + text_len + bytes_len <= HCB_EFFECTS_BYTES;
+}
+
+static bool room(struct hcb_effects *e)
+{
+    if (e->n < e->cap)
+        return true;
+    size_t cap = e->cap ? e->cap * 2 : 16;
+    struct hcb_effect *v = realloc(e->v, cap * sizeof *v);
+    if (!v)
+        return false;
+    e->v = v;
+    e->cap = cap;
+    return true;
+}
+
+struct hcb_effect *hcb_effects_add_bytes(struct hcb_effects *e, enum hcb_effect_kind kind,
+                                         const char *text, size_t text_len, const char *bytes,
+                                         size_t bytes_len)
+{
+    bool *said = once(e, kind);
+    if (said && *said)
+        return NULL;
+    if (said && text_len > STOP_BYTES)
+        text_len = hcb_utf8_cut(text, STOP_BYTES);
+    if ((!said && !fits(e, text_len, bytes_len)) || !room(e) ||
+        !hcb_buf_reserve(&e->bytes, text_len + bytes_len)) {
+        e->bytes.oom = false;
+        e->dropped++;
+        return NULL;
+    }
+    struct hcb_effect *x = &e->v[e->n++];
+    memset(x, 0, sizeof *x);
+    if (said)
+        *said = true;
+    x->kind = kind;
+    x->level = HOTCB_INFO;
+    x->text = e->bytes.len;
+    x->text_len = text_len;
+    hcb_buf_add(&e->bytes, text, text_len);
+    x->bytes = e->bytes.len;
+    x->bytes_len = bytes_len;
+    hcb_buf_add(&e->bytes, bytes, bytes_len);
+    return x;
+}
+
+struct hcb_effect *hcb_effects_add(struct hcb_effects *e, enum hcb_effect_kind kind,
+                                   const char *text, size_t text_len)
+{
+    return hcb_effects_add_bytes(e, kind, text, text_len, "", 0);
+}

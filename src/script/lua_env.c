@@ -1,0 +1,196 @@
+/* The table `env` that handle gets, and its groups: one table each per state, whose
+ * missing fields are looked up in what the host has set. What a script writes goes
+ * into the table itself and is taken out again before the next call. */
+#include "script/script_impl.h"
+#include <lauxlib.h>
+#include <string.h>
+
+static struct hotcb_env *live_env(lua_State *L)
+{
+    struct hotcb_env *env = hcb_script_of(L)->env;
+    if (!env)
+        luaL_error(L, "env holds only during handle and on_attach");
+    return env;
+}
+
+static void push_slot(lua_State *L, const struct hcb_slot *slot)
+{
+    switch (slot ? slot->type : HCB_SLOT_EMPTY) {
+    case HCB_SLOT_INT: lua_pushinteger(L, slot->u.i); break;
+    case HCB_SLOT_NUM: lua_pushnumber(L, slot->u.d); break;
+    case HCB_SLOT_BOOL: lua_pushboolean(L, slot->u.b); break;
+    case HCB_SLOT_STR: lua_pushlstring(L, slot->text, slot->text_len); break;
+    case HCB_SLOT_EMPTY: lua_pushnil(L); break;
+    }
+}
+
+/* The group a table stands for is known by its name, for numbers differ between
+ * the envs of one run. */
+static int group_of(lua_State *L, struct hotcb_env *env)
+{
+    size_t n;
+    const char *name = lua_tolstring(L, lua_upvalueindex(1), &n);
+    return n == 0 ? 0 : hcb_env_find_group(env, name, n);
+}
+
+static void push_group(lua_State *L, const char *name);
+
+static int l_env_log(lua_State *L)
+{
+    return hcb_lua_log(L, HOTCB_INFO, 1);
+}
+
+static int l_index(lua_State *L)
+{
+    struct hotcb_env *env = live_env(L);
+    int group = group_of(L, env);
+    size_t n;
+    if (group < 0 || lua_type(L, 2) != LUA_TSTRING)
+        return 0;
+    const char *key = lua_tolstring(L, 2, &n);
+    if (group == 0 && strcmp(key, "log") == 0) {
+        lua_pushcfunction(L, l_env_log);
+        return 1;
+    }
+    const struct hcb_slot *slot = hcb_env_read(env, group, key, n);
+    if (slot) {
+        push_slot(L, slot);
+    } else if (group == 0 && strcmp(key, "framework") == 0) {
+        lua_pushstring(L, hcb_script_of(L)->framework);
+    } else if (group == 0 && hcb_env_find_group(env, key, n) > 0) {
+        push_group(L, key);
+    } else {
+        lua_pushnil(L);
+    }
+    return 1;
+}
+
+static int l_newindex(lua_State *L)
+{
+    hcb_script_of(L)->env_written = true;
+    lua_rawset(L, 1);
+    return 0;
+}
+
+/* table env group -> the same, with what the host has set in table */
+static void copy_slots(lua_State *L, struct hotcb_env *env, int group)
+{
+    size_t at = 0;
+    const struct hcb_slot *slot;
+    while (group >= 0 && (slot = hcb_env_next(env, group, &at))) {
+        lua_pushlstring(L, slot->key, slot->key_len);
+        push_slot(L, slot);
+        lua_rawset(L, -3);
+    }
+}
+
+static void copy_groups(lua_State *L, const struct hotcb_env *env)
+{
+    for (size_t i = 1; i < env->group_n; i++) {
+        push_group(L, env->groups[i].name);
+        lua_setfield(L, -2, env->groups[i].name);
+    }
+}
+
+/* What the script wrote itself comes last, for it hides what the host has set. */
+static void copy_raw(lua_State *L, int from)
+{
+    lua_pushnil(L);
+    while (lua_next(L, from)) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        lua_rawset(L, -4);
+    }
+}
+
+static int l_pairs(lua_State *L)
+{
+    struct hotcb_env *env = live_env(L);
+    int group = group_of(L, env);
+    lua_pushvalue(L, lua_upvalueindex(2)); // t next
+    lua_newtable(L);                       // t next all
+    if (group == 0) {
+        lua_pushstring(L, hcb_script_of(L)->framework);
+        lua_setfield(L, -2, "framework");
+    }
+    copy_slots(L, env, group);
+    if (group == 0) {
+        copy_groups(L, env);
+        lua_pushcfunction(L, l_env_log);
+        lua_setfield(L, -2, "log");
+    }
+    copy_raw(L, 1);
+    lua_pushnil(L); // t next all nil
+    return 3;
+}
+
+static const luaL_Reg metamethods[] = {
+    {"__index", l_index}, {"__newindex", l_newindex}, {"__pairs", l_pairs}, {NULL, NULL}
+};
+
+/* -> table of that group; "" is env itself */
+static void push_view(lua_State *L, const char *group)
+{
+    lua_newtable(L);                     // t
+    lua_createtable(L, 0, 4);            // t meta
+    lua_pushstring(L, group);            // t meta group
+    lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_NEXT); // t meta group next
+    luaL_setfuncs(L, metamethods, 2);    // t meta
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "__metatable");
+    lua_setmetatable(L, -2);
+}
+
+static void push_group(lua_State *L, const char *name)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_GROUPS); // groups
+    if (lua_getfield(L, -1, name) == LUA_TNIL) {        // groups nil
+        lua_pop(L, 1);
+        push_view(L, name);
+        lua_pushvalue(L, -1);
+        lua_setfield(L, -3, name);
+    }
+    lua_remove(L, -2); // -> group
+}
+
+static void clear_raw(lua_State *L, int table)
+{
+    lua_pushnil(L);
+    while (lua_next(L, table)) {
+        lua_pop(L, 1);
+        lua_pushvalue(L, -1);
+        lua_pushnil(L);
+        lua_rawset(L, table); /* setting a field that is there to nil is fine under next */
+    }
+}
+
+static void clear_writes(lua_State *L, int env)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_GROUPS);
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        clear_raw(L, lua_gettop(L));
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    clear_raw(L, env);
+}
+
+void hcb_lua_push_env(lua_State *L, struct hcb_script *s)
+{
+    lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_ENV);
+    if (s->env_written) {
+        clear_writes(L, lua_gettop(L));
+        s->env_written = false;
+    }
+}
+
+void hcb_lua_open_env(lua_State *L)
+{
+    lua_newtable(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_GROUPS);
+    lua_getglobal(L, "next");
+    lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_NEXT);
+    push_view(L, "");
+    lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_ENV);
+}

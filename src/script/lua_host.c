@@ -1,0 +1,188 @@
+/* The global `hotcb`, and `print`: what a script may ask of the host. Nothing is
+ * done here; it is queued (effects.h). */
+#include "base/clock.h"
+#include "base/json.h"
+#include "script/lua_value.h"
+#include "script/script_impl.h"
+#include <lauxlib.h>
+#include <string.h>
+
+#define HCB_KEY_FORMAT "hcb.format" /* string.format, whatever the script does to its own */
+#define SCRATCH_BYTES (64 << 10)    /* more is not kept between calls */
+
+static void queue_log(lua_State *L, enum hotcb_level level, int idx)
+{
+    size_t n;
+    const char *text = luaL_tolstring(L, idx, &n);
+    struct hcb_effect *e =
+        hcb_effects_add(hcb_script_of(L)->effects, HCB_EFFECT_LOG, text, n);
+    if (e)
+        e->level = level;
+    lua_pop(L, 1);
+}
+
+/* One argument is the line itself, so that a '%' in it is no format. */
+int hcb_lua_log(lua_State *L, enum hotcb_level level, int first)
+{
+    int n = lua_gettop(L);
+    luaL_checkany(L, first);
+    if (n > first) {
+        luaL_checktype(L, first, LUA_TSTRING);
+        lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_FORMAT);
+        lua_insert(L, first);
+        lua_call(L, n - first + 1, 1);
+    }
+    queue_log(L, level, first);
+    return 0;
+}
+
+static int l_log(lua_State *L)
+{
+    static const char *const names[] = {"debug", "info", "warn", "error", NULL};
+    static const enum hotcb_level levels[] = {HOTCB_DEBUG, HOTCB_INFO, HOTCB_WARN, HOTCB_ERROR};
+    if (lua_gettop(L) == 1)
+        return hcb_lua_log(L, HOTCB_INFO, 1);
+    return hcb_lua_log(L, levels[luaL_checkoption(L, 1, NULL, names)], 2);
+}
+
+static int l_print(lua_State *L)
+{
+    luaL_Buffer line;
+    int n = lua_gettop(L);
+    luaL_buffinit(L, &line);
+    for (int i = 1; i <= n; i++) {
+        if (i > 1)
+            luaL_addchar(&line, ' ');
+        luaL_tolstring(L, i, NULL);
+        luaL_addvalue(&line);
+    }
+    luaL_pushresult(&line);
+    queue_log(L, HOTCB_INFO, lua_gettop(L));
+    return 0;
+}
+
+/* The step that was given (3.0 serves as 3), or else that of the call. */
+static void fill_step(lua_State *L, int idx, struct hcb_effect *e)
+{
+    const struct hotcb_env *env = hcb_script_of(L)->env;
+    bool given = !lua_isnoneornil(L, idx);
+    e->has_step = given || (env && env->has_step);
+    e->step = given ? lua_tointeger(L, idx) : env ? env->step : 0;
+}
+
+/* hotcb.scalar(key, value [, step]) */
+static int l_scalar(lua_State *L)
+{
+    size_t n;
+    const char *key = luaL_checklstring(L, 1, &n);
+    luaL_argcheck(L, n > 0 && n <= 250, 1, "a key of 1 to 250 bytes expected");
+    luaL_checktype(L, 2, LUA_TNUMBER);
+    if (!lua_isnoneornil(L, 3))
+        luaL_checkinteger(L, 3);
+    struct hcb_effect *e =
+        hcb_effects_add(hcb_script_of(L)->effects, HCB_EFFECT_SCALAR, key, n);
+    if (!e)
+        return 0;
+    fill_step(L, 3, e);
+    e->is_int = lua_isinteger(L, 2);
+    e->i = e->is_int ? lua_tointeger(L, 2) : 0;
+    e->d = lua_tonumber(L, 2);
+    return 0;
+}
+
+/* hotcb.artifact(name, bytes [, "append"]); the name is judged when it is written. */
+static int l_artifact(lua_State *L)
+{
+    static const char *const modes[] = {"replace", "append", NULL};
+    size_t name_len, n;
+    const char *name = luaL_checklstring(L, 1, &name_len);
+    luaL_checktype(L, 2, LUA_TSTRING);
+    const char *bytes = lua_tolstring(L, 2, &n);
+    int append = luaL_checkoption(L, 3, "replace", modes);
+    struct hcb_effect *e = hcb_effects_add_bytes(hcb_script_of(L)->effects, HCB_EFFECT_ARTIFACT,
+                                                 name, name_len, bytes, n);
+    if (e)
+        e->append = append == 1;
+    return 0;
+}
+
+static int l_stop(lua_State *L)
+{
+    size_t n;
+    const char *reason = luaL_optlstring(L, 1, "a callback asked for it", &n);
+    hcb_effects_add(hcb_script_of(L)->effects, HCB_EFFECT_STOP, reason, n);
+    return 0;
+}
+
+static int l_disable(lua_State *L)
+{
+    hcb_effects_add(hcb_script_of(L)->effects, HCB_EFFECT_DISABLE, "", 0);
+    return 0;
+}
+
+static int l_clock(lua_State *L)
+{
+    lua_pushnumber(L, (lua_Number)hcb_clock_ns() / 1e9);
+    return 1;
+}
+
+/* Both use storage of the script's, since pushing the result may raise. */
+static int l_json_encode(lua_State *L)
+{
+    struct hcb_script *s = hcb_script_of(L);
+    struct hcb_err err;
+    luaL_checkany(L, 1);
+    hcb_value_release(&s->scratch_value);
+    if (hcb_value_from_lua(L, 1, &s->scratch_value, &err) < 0)
+        return luaL_error(L, "json.encode: %s", err.text);
+    hcb_buf_reset(&s->scratch);
+    hcb_json_value(&s->scratch, &s->scratch_value);
+    hcb_value_release(&s->scratch_value);
+    if (s->scratch.oom)
+        return luaL_error(L, "json.encode: out of memory");
+    lua_pushlstring(L, s->scratch.data, s->scratch.len);
+    if (s->scratch.cap > SCRATCH_BYTES)
+        hcb_buf_release(&s->scratch);
+    return 1;
+}
+
+static int l_json_decode(lua_State *L)
+{
+    struct hcb_script *s = hcb_script_of(L);
+    struct hcb_err err;
+    size_t n;
+    luaL_checktype(L, 1, LUA_TSTRING);
+    const char *text = lua_tolstring(L, 1, &n);
+    hcb_value_release(&s->scratch_value);
+    if (hcb_json_parse(text, n, &s->scratch_value, &err) < 0) {
+        lua_pushnil(L);
+        lua_pushstring(L, err.text);
+        return 2;
+    }
+    hcb_value_to_lua(L, &s->scratch_value);
+    hcb_value_release(&s->scratch_value);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"log", l_log},         {"scalar", l_scalar}, {"artifact", l_artifact}, {"stop", l_stop},
+    {"disable", l_disable}, {"clock", l_clock},   {NULL, NULL}
+};
+
+static const luaL_Reg json[] = {
+    {"encode", l_json_encode}, {"decode", l_json_decode}, {NULL, NULL}
+};
+
+void hcb_lua_open_host(lua_State *L)
+{
+    luaL_newlib(L, functions); // hotcb
+    luaL_newlib(L, json);      // hotcb json
+    lua_setfield(L, -2, "json");
+    lua_setglobal(L, "hotcb");
+    lua_pushcfunction(L, l_print);
+    lua_setglobal(L, "print");
+    lua_getglobal(L, "string"); // string
+    lua_getfield(L, -1, "format");
+    lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_FORMAT);
+    lua_pop(L, 1);
+}

@@ -1,0 +1,25 @@
+/* Plain data between Lua and hcb_value. */
+#ifndef HCB_LUA_VALUE_H
+#define HCB_LUA_VALUE_H
+
+#include "base/err.h"
+#include "base/value.h"
+#include <lua.h>
+
+#define HCB_LUA_TEXT_BYTES (8 << 20) /* of all keys and texts of one value */
+
+/* Reads the value at idx into *out (null before). Raises no Lua error, calls no
+ * metamethod. A table with keys 1..n is a list, one with text keys a map, an
+ * empty one a map; integer keys beside text keys, other types, loops and depth
+ * beyond HCB_VALUE_DEPTH, more than HCB_VALUE_NODES entries (a table that stands
+ * in two places counts twice) or HCB_LUA_TEXT_BYTES are refused with a sentence.
+ * Errors: EFORMAT, ENOMEM. */
+int hcb_value_from_lua(lua_State *L, int idx, struct hcb_value *out, struct hcb_err *err);
+/* The same with a bound on bytes that several readings share: *bytes is what is left. */
+int hcb_value_from_lua_within(lua_State *L, int idx, size_t *bytes, struct hcb_value *out,
+                              struct hcb_err *err);
+
+/* Pushes it; may raise a memory error. */
+void hcb_value_to_lua(lua_State *L, const struct hcb_value *v);
+
+#endif

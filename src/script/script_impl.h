@@ -1,0 +1,51 @@
+/* What the files behind script.h share. Included only in src/script. */
+#ifndef HCB_SCRIPT_IMPL_H
+#define HCB_SCRIPT_IMPL_H
+
+#include "script/sandbox.h"
+#include "script/script.h"
+
+struct hcb_script {
+    struct hcb_sandbox box;
+    char *id, *framework, *symbol, *chunkname;
+    struct hcb_effects *effects;
+    hcb_find_module_fn *find;
+    void *find_user;
+
+    bool is_table;         /* the form that returns a table; else global functions */
+    char *name, *schedule; /* or NULL */
+    bool declares;
+    struct hcb_params params;
+    struct hcb_value loose_init, loose; /* of a script that declares none: maps */
+    struct hcb_value events; /* list, or null */
+    int schedule_param;    /* index into params, or -1 */
+    struct hcb_buf dropped;
+
+    struct hotcb_env *env; /* during a call that has one */
+    bool env_written;      /* the script wrote into env: to be cleared */
+    struct hcb_buf scratch;          /* for C functions that Lua may unwind */
+    struct hcb_value scratch_value;
+    struct hcb_module module;
+};
+
+/* Keys of the Lua registry. */
+#define HCB_KEY_SELF "hcb.self"       /* the script's table */
+#define HCB_KEY_ENV "hcb.env"         /* the table that handle gets */
+#define HCB_KEY_GROUPS "hcb.groups"   /* group name -> table */
+#define HCB_KEY_LOADED "hcb.loaded"   /* module name -> value */
+#define HCB_KEY_NEXT "hcb.next"       /* next, whatever the script does to its own */
+
+struct hcb_script *hcb_script_of(lua_State *L);
+
+/* Each opens its part of what scripts see. They run protected. */
+void hcb_lua_open_env(lua_State *L);
+void hcb_lua_open_host(lua_State *L);
+void hcb_lua_open_require(lua_State *L);
+
+/* Text -> chunk; raises, with a reason of its own, where that cannot be. */
+void hcb_lua_load_text(lua_State *L, const char *text, size_t n, const char *chunkname);
+
+void hcb_lua_push_env(lua_State *L, struct hcb_script *s); /* -> env, cleared of writes */
+int hcb_lua_log(lua_State *L, enum hotcb_level level, int first); /* queues args from `first` */
+
+#endif

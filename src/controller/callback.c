@@ -1,0 +1,505 @@
+/* One callback: loading and reloading its script, its parameters, its failures. */
+#include "controller/callback.h"
+#include "base/text.h"
+#include <stdlib.h>
+#include <string.h>
+
+int hcb_step_event(int event)
+{
+    switch (event) {
+    case HCB_TRAIN_STEP_END: return 0;
+    case HCB_VAL_STEP_END: return 1;
+    case HCB_GRADS_READY: return 2;
+    default: return -1;
+    }
+}
+
+/* ---- life ------------------------------------------------------------------ */
+
+void hcb_callback_free(struct hcb_callback *cb)
+{
+    if (!cb)
+        return;
+    hcb_callback_free(cb->heir);
+    hcb_script_free(cb->script);
+    hcb_loading_release(&cb->loading);
+    hcb_value_release(&cb->init);
+    hcb_value_release(&cb->set);
+    hcb_value_release(&cb->limits_given);
+    hcb_buf_release(&cb->text);
+    free(cb->target.path);
+    free(cb->target.symbol);
+    free(cb->chunkname);
+    free(cb->pending);
+    free(cb->id);
+    free(cb);
+}
+
+static void close_script(struct hcb_callback *cb, struct hcb_script *script,
+                         struct hcb_world *world)
+{
+    struct hcb_fault fault;
+    if (!script || hcb_script_dead(script))
+        return;
+    cb->closing = true;
+    int status = hcb_script_close(script, &fault);
+    world->carry_out(world->user, cb, status == 0);
+    cb->closing = false;
+    if (status < 0)
+        hcb_log(world->log, HOTCB_WARN, cb->id, "close() failed: %s", fault.message);
+}
+
+void hcb_callback_close(struct hcb_callback *cb, struct hcb_world *world)
+{
+    close_script(cb, cb->script, world);
+}
+
+static bool copy_map(struct hcb_value *to, const struct hcb_value *from)
+{
+    if (from->type == HCB_MAP)
+        return hcb_value_copy(to, from);
+    hcb_value_map(to);
+    return true;
+}
+
+static bool copy_op(struct hcb_callback *cb, const struct hcb_op *op)
+{
+    cb->id = hcb_strdup(op->id);
+    cb->target.kind = op->target.kind;
+    cb->target.path = hcb_strdup(op->target.path);
+    cb->target.symbol = hcb_strdup(op->target.symbol);
+    return cb->id && cb->target.path && (cb->target.symbol || !op->target.symbol) &&
+           copy_map(&cb->init, &op->init) && copy_map(&cb->set, &op->params) &&
+           copy_map(&cb->limits_given, &op->limits);
+}
+
+struct hcb_callback *hcb_callback_new(const struct hcb_op *op, const struct hcb_world *world,
+                                      struct hcb_err *err)
+{
+    struct hcb_callback *cb = calloc(1, sizeof *cb);
+    if (!cb || !copy_op(cb, op)) {
+        hcb_callback_free(cb);
+        hcb_fail_nomem(err);
+        return NULL;
+    }
+    cb->origin = op->origin;
+    cb->enabled = op->enabled != HCB_NO;
+    cb->fault_event = -1;
+    cb->wants = UINT64_MAX;
+    cb->limits = world->limits;
+    if (hcb_limits_read(&cb->limits, &world->limits, &cb->limits_given, err) < 0) {
+        hcb_callback_free(cb);
+        return NULL;
+    }
+    return cb;
+}
+
+/* ---- a new version --------------------------------------------------------- */
+
+struct attempt {
+    struct hcb_loading loading;
+    struct hcb_module module;
+    struct hcb_script *script;
+};
+
+static void attempt_release(struct attempt *a)
+{
+    hcb_loading_release(&a->loading);
+    hcb_module_release(&a->module);
+    hcb_script_free(a->script);
+}
+
+static void attempt_init(struct attempt *a, struct hcb_world *world)
+{
+    memset(a, 0, sizeof *a);
+    a->loading.places = &world->places;
+}
+
+/* Sets up a state from a->module. */
+static int attempt_script(struct attempt *a, struct hcb_callback *cb, struct hcb_world *world,
+                          bool lenient, struct hcb_fault *fault)
+{
+    struct hcb_script_source source = {
+        .id = cb->id, .chunkname = a->module.chunkname, .text = hcb_buf_text(&a->module.text),
+        .n = a->module.text.len, .symbol = cb->target.symbol, .limits = cb->limits,
+        .init = &cb->init, .set = &cb->set, .lenient = lenient, .framework = world->framework,
+        .effects = &world->effects, .find = hcb_loading_find, .find_user = &a->loading,
+    };
+    int status = hcb_script_open(&a->script, &source, fault);
+    world->carry_out(world->user, cb, status == 0);
+    return status;
+}
+
+static int attempt_file(struct attempt *a, struct hcb_callback *cb, struct hcb_world *world,
+                        bool lenient, struct hcb_fault *fault)
+{
+    struct hcb_err err;
+    attempt_init(a, world);
+    if (hcb_loading_target(&a->loading, &cb->target, &a->module, &err) < 0)
+        return hcb_fault_set(fault, HCB_FILE, "%s", err.text);
+    return attempt_script(a, cb, world, lenient, fault);
+}
+
+/* What did not load still says which files matter: a new version of one of them
+ * is worth another try. */
+static void learn_watches(struct hcb_callback *cb, struct attempt *a)
+{
+    for (size_t i = 0; i < a->loading.watches.n; i++) {
+        struct hcb_watch *from = &a->loading.watches.v[i];
+        struct hcb_watch *to = hcb_watches_get(&cb->loading.watches, from->path);
+        if (!to)
+            continue;
+        struct hcb_watch swap = *to;
+        *to = *from;
+        *from = swap;
+    }
+}
+
+static void read_wants(struct hcb_callback *cb, struct hcb_world *world)
+{
+    const struct hcb_value *events = hcb_script_events(cb->script);
+    cb->wants = events ? 0 : UINT64_MAX;
+    for (size_t i = 0; events && i < events->u.list.n; i++) {
+        const char *name = events->u.list.v[i].u.text.s;
+        int id = hcb_event_id(&world->events, name);
+        if (id >= 0)
+            cb->wants |= UINT64_C(1) << id;
+        else
+            hcb_log(world->log, HOTCB_WARN, cb->id,
+                    "event '%.60s' can never come: a run has at most %d kinds of event, "
+                    "with names of at most %d bytes", name, HCB_EVENT_MAX,
+                    HCB_EVENT_NAME_MAX);
+    }
+}
+
+static void read_schedule(struct hcb_callback *cb)
+{
+    cb->scheduled = hcb_script_schedule(cb->script) != NULL;
+    cb->every = cb->scheduled ? hcb_script_every(cb->script) : 0;
+}
+
+/* An interval that changed is counted from the last step. */
+static void update_schedule(struct hcb_callback *cb, struct hcb_world *world)
+{
+    int64_t before = cb->every;
+    read_schedule(cb);
+    for (int i = 0; cb->every != before && i < HCB_STEP_EVENTS; i++)
+        hcb_schedule_change(&cb->due[i], cb->every, world->last_step[i]);
+}
+
+static void take_over(struct hcb_callback *cb, struct attempt *a, struct hcb_world *world)
+{
+    struct hcb_script *old = cb->script;
+    struct hcb_buf text = cb->text;
+    const char *dropped = hcb_script_dropped(a->script);
+    if (dropped)
+        hcb_log(world->log, HOTCB_WARN, cb->id,
+                "values that the new version does not take were left out: %s", dropped);
+    cb->script = a->script;
+    a->script = NULL;
+    cb->text = a->module.text;
+    a->module.text = text;
+    free(cb->chunkname);
+    cb->chunkname = a->module.chunkname;
+    a->module.chunkname = NULL;
+    hcb_sha256(hcb_buf_text(&cb->text), cb->text.len, cb->sum);
+    cb->attached = false;
+    world->fresh = true;
+    hcb_script_finder(cb->script, hcb_loading_find, &cb->loading);
+    read_wants(cb, world);
+    update_schedule(cb, world);
+    close_script(cb, old, world);
+    hcb_script_free(old);
+}
+
+static void adopt_loading(struct hcb_callback *cb, struct attempt *a)
+{
+    struct hcb_loading old = cb->loading;
+    cb->loading = a->loading;
+    a->loading = old;
+}
+
+static void clear_pending(struct hcb_callback *cb)
+{
+    free(cb->pending);
+    cb->pending = NULL;
+}
+
+/* As when it was off: what went by meanwhile does not count. */
+void hcb_callback_clear_failure(struct hcb_callback *cb)
+{
+    if (cb->failed)
+        memset(cb->due, 0, sizeof cb->due);
+    cb->failed = false;
+    cb->fault_repeats = cb->full_reports = 0;
+    hcb_fault_clear(&cb->fault);
+    hcb_failures_clear(&cb->recent);
+}
+
+int hcb_callback_load(struct hcb_callback *cb, struct hcb_world *world, struct hcb_fault *fault)
+{
+    struct attempt a;
+    int status = attempt_file(&a, cb, world, false, fault);
+    if (status == 0) {
+        adopt_loading(cb, &a);
+        take_over(cb, &a, world);
+        cb->version = 1;
+    } else {
+        learn_watches(cb, &a);
+    }
+    attempt_release(&a);
+    return status;
+}
+
+/* A save or restore that fails costs the state, never the reload. false: the new state
+ * has half of it. */
+static bool hand_over(struct hcb_callback *cb, struct attempt *a, struct hcb_world *world)
+{
+    struct hcb_value saved = {0};
+    struct hcb_fault fault;
+    int status = 0;
+    if (!cb->script || hcb_script_dead(cb->script))
+        return true;
+    if (hcb_script_save(cb->script, &saved, &fault) < 0)
+        hcb_log(world->log, HOTCB_WARN, cb->id, "save() failed, the new version starts "
+                "afresh: %s", fault.message);
+    else if (saved.type != HCB_NULL)
+        status = hcb_script_restore(a->script, &saved, &fault);
+    if (status < 0)
+        hcb_log(world->log, HOTCB_WARN, cb->id, "restore() failed, the new version starts "
+                "afresh: %s", fault.message);
+    world->carry_out(world->user, cb, status == 0);
+    hcb_value_release(&saved);
+    return status == 0;
+}
+
+/* After a restore() that failed, a clean state takes the place of the half-made one. */
+static int attempt_reload(struct attempt *a, struct hcb_callback *cb, struct hcb_world *world,
+                          struct hcb_fault *fault)
+{
+    if (attempt_file(a, cb, world, true, fault) < 0)
+        return -1;
+    if (hand_over(cb, a, world))
+        return 0;
+    hcb_script_free(a->script);
+    a->script = NULL;
+    return attempt_script(a, cb, world, true, fault);
+}
+
+int hcb_callback_reload(struct hcb_callback *cb, struct hcb_world *world, struct hcb_fault *fault)
+{
+    struct attempt a;
+    int status = attempt_reload(&a, cb, world, fault);
+    if (status == 0) {
+        adopt_loading(cb, &a);
+        take_over(cb, &a, world);
+        cb->version++;
+        clear_pending(cb);
+        hcb_callback_clear_failure(cb);
+    } else {
+        learn_watches(cb, &a);
+        clear_pending(cb);
+        cb->pending = hcb_strdup(fault->message);
+    }
+    attempt_release(&a);
+    return status;
+}
+
+static bool copy_running(struct attempt *a, const struct hcb_callback *cb)
+{
+    hcb_buf_add(&a->module.text, cb->text.data, cb->text.len);
+    a->module.chunkname = hcb_strdup(cb->chunkname);
+    if (cb->target.kind == HCB_TARGET_FILE)
+        a->loading.dir = hcb_path_dir(cb->target.path);
+    return !a->module.text.oom && a->module.chunkname &&
+           (a->loading.dir || cb->target.kind != HCB_TARGET_FILE);
+}
+
+int hcb_callback_rebuild(struct hcb_callback *cb, struct hcb_world *world, struct hcb_fault *fault)
+{
+    struct attempt a;
+    attempt_init(&a, world);
+    int status = copy_running(&a, cb) ? attempt_script(&a, cb, world, true, fault)
+                                      : hcb_fault_set(fault, HCB_MEMORY, "out of memory");
+    learn_watches(cb, &a);
+    if (status == 0)
+        take_over(cb, &a, world);
+    attempt_release(&a);
+    return status;
+}
+
+/* ---- files ----------------------------------------------------------------- */
+
+/* A save that truncates and then writes is seen empty in between, and an unreadable or
+ * missing file is no version either: the last good one goes on, without a word
+ * unless it stays so. */
+bool hcb_callback_changed(struct hcb_callback *cb, struct hcb_world *world, bool *text_differs)
+{
+    struct hcb_buf content = {0};
+    struct hcb_err err;
+    bool changed = false;
+    *text_differs = false;
+    for (size_t i = 0; i < cb->loading.watches.n; i++) {
+        struct hcb_watch *w = &cb->loading.watches.v[i];
+        int event = hcb_watch_check(w, world->now_ns, &content, &err);
+        if (event < 0)
+            hcb_log(world->log, HOTCB_WARN, cb->id, "%s; the last good version goes on",
+                    err.text);
+        else if (event == HCB_WATCH_GONE && cb->script)
+            hcb_log(world->log, HOTCB_INFO, cb->id, "%s is gone; the version that runs goes on",
+                    w->path);
+        if (event != HCB_WATCH_CHANGED || content.len == 0)
+            continue;
+        changed = true;
+        bool own = i == 0 && cb->target.kind == HCB_TARGET_FILE;
+        if (!own || !cb->script || memcmp(w->sum, cb->sum, sizeof cb->sum) != 0)
+            *text_differs = true;
+    }
+    hcb_buf_release(&content);
+    return changed;
+}
+
+/* ---- parameters ------------------------------------------------------------ */
+
+static int ensure_alive(struct hcb_callback *cb, struct hcb_world *world, struct hcb_err *err)
+{
+    struct hcb_fault fault;
+    if (!cb->script)
+        return hcb_fail(err, HOTCB_EREFUSED, "it has not loaded yet: %s", cb->fault.message);
+    if (hcb_script_dead(cb->script) && hcb_callback_rebuild(cb, world, &fault) < 0)
+        return hcb_fail(err, HOTCB_EREFUSED, "%s", fault.message);
+    return 0;
+}
+
+/* *out becomes a copy of `given` with `changes` made: what is null is taken away.
+ * Made before anything is done, so that what was done is never forgotten. */
+static int with_changes(const struct hcb_value *given, const struct hcb_value *changes,
+                        struct hcb_value *out, struct hcb_err *err)
+{
+    bool ok = hcb_value_copy(out, given);
+    for (size_t i = 0; ok && changes->type == HCB_MAP && i < changes->u.map.n; i++) {
+        const struct hcb_pair *pair = &changes->u.map.p[i];
+        if (pair->value.type == HCB_NULL)
+            hcb_map_remove(out, pair->key);
+        else
+            ok = hcb_map_set(out, pair->key, &pair->value);
+    }
+    if (ok)
+        return 0;
+    hcb_value_release(out);
+    return hcb_fail_nomem(err);
+}
+
+/* Puts `next` in place if the change was made; releases the other one. */
+static void settle(struct hcb_value *given, struct hcb_value *next, bool made)
+{
+    struct hcb_value old = *given;
+    if (made) {
+        *given = *next;
+        *next = old;
+    }
+    hcb_value_release(next);
+}
+
+int hcb_callback_want(struct hcb_callback *cb, const struct hcb_value *params,
+                      struct hcb_err *err)
+{
+    struct hcb_value next = {0};
+    int status = with_changes(&cb->set, params, &next, err);
+    settle(&cb->set, &next, status == 0);
+    return status;
+}
+
+int hcb_callback_set(struct hcb_callback *cb, struct hcb_world *world,
+                     const struct hcb_value *params, struct hcb_err *err)
+{
+    struct hcb_value next = {0};
+    int status = ensure_alive(cb, world, err);
+    if (status == 0)
+        status = with_changes(&cb->set, params, &next, err);
+    if (status == 0)
+        status = hcb_script_set(cb->script, params, err);
+    world->carry_out(world->user, cb, status == 0);
+    settle(&cb->set, &next, status == 0);
+    if (status == 0)
+        update_schedule(cb, world);
+    return status;
+}
+
+static int rebuild_with(struct hcb_callback *cb, struct hcb_world *world,
+                        const struct hcb_limits *before, struct hcb_err *err)
+{
+    struct hcb_fault fault;
+    if (hcb_callback_reload(cb, world, &fault) == 0)
+        return 0;
+    cb->limits = *before;
+    return hcb_fail(err, HOTCB_EREFUSED, "%s", fault.message);
+}
+
+/* What is not named stays. Which libraries a state has is settled when it is made. */
+int hcb_callback_set_limits(struct hcb_callback *cb, struct hcb_world *world,
+                            const struct hcb_value *limits, struct hcb_err *err)
+{
+    struct hcb_limits before = cb->limits, wanted = cb->limits;
+    struct hcb_value next = {0};
+    int status = hcb_limits_read(&wanted, &world->limits, limits, err);
+    if (status == 0)
+        status = with_changes(&cb->limits_given, limits, &next, err);
+    if (status < 0)
+        return status;
+    cb->limits = wanted;
+    if (cb->script && wanted.coroutines != before.coroutines)
+        status = rebuild_with(cb, world, &before, err);
+    else if (cb->script)
+        hcb_script_limits(cb->script, &wanted);
+    settle(&cb->limits_given, &next, status == 0);
+    return status;
+}
+
+/* ---- calls ----------------------------------------------------------------- */
+
+/* Multiples that went by while it was off do not count. */
+void hcb_callback_enable(struct hcb_callback *cb, struct hcb_world *world, bool on)
+{
+    if (on && !cb->enabled)
+        memset(cb->due, 0, sizeof cb->due);
+    cb->enabled = on;
+    world->fresh |= on && !cb->attached;
+    if (cb->heir)
+        cb->heir->enabled = on;
+}
+
+bool hcb_callback_due(struct hcb_callback *cb, int event, int64_t step, bool backwards)
+{
+    if (!cb->enabled || cb->failed || !(cb->wants >> event & 1))
+        return false;
+    int i = cb->scheduled ? hcb_step_event(event) : -1;
+    return i < 0 || hcb_schedule_due(&cb->due[i], cb->every, step, backwards);
+}
+
+/* "callbacks/x.lua:14: what happened" twice is the same failure though what is said of
+ * it may name the step; without such a place the whole text counts. */
+static bool same_place(const char *a, const char *b)
+{
+    const char *colon = strstr(a, ": ");
+    size_t n = colon ? (size_t)(colon - a) + 2 : strlen(a) + 1;
+    return strncmp(a, b, n) == 0;
+}
+
+bool hcb_callback_record(struct hcb_callback *cb, const struct hcb_fault *fault, int event,
+                         bool has_step, int64_t step)
+{
+    bool same = cb->fault.reason == fault->reason &&
+                same_place(cb->fault.message, fault->message);
+    int recent = hcb_failures_add(&cb->recent, cb->calls);
+    cb->failed_calls++;
+    cb->fault_repeats = same ? cb->fault_repeats + 1 : 1;
+    cb->fault = *fault;
+    cb->fault_event = event;
+    cb->fault_step = step;
+    cb->fault_has_step = has_step;
+    if (cb->failed || cb->limits.errors == 0 || recent < cb->limits.errors)
+        return false;
+    cb->failed = true;
+    return true;
+}

@@ -1,0 +1,117 @@
+/* One callback: where its script comes from, the version that runs, whether it is
+ * enabled and due, what it did, how it failed. Loading, reloading and the rules of
+ * failure are here; which callbacks there are is registry.h's business. */
+#ifndef HCB_CALLBACK_H
+#define HCB_CALLBACK_H
+
+#include "control/op.h"
+#include "control/limits.h"
+#include "controller/failures.h"
+#include "controller/log.h"
+#include "controller/modules.h"
+#include "controller/schedule.h"
+#include "env/event.h"
+#include "script/script.h"
+
+#define HCB_STEP_EVENTS 3 /* those that schedules count */
+
+struct hcb_callback {
+    char *id;
+    struct hcb_target target;  /* a file's path is absolute */
+    enum hcb_origin origin;
+    bool enabled;              /* as asked; a failure does not change it */
+    struct hcb_value init, set; /* maps: of the load; set since */
+    struct hcb_value limits_given;
+    struct hcb_limits limits;
+
+    struct hcb_script *script; /* the version that runs, or NULL if none ever did */
+    struct hcb_buf text;       /* its source, to rebuild a stopped state from */
+    char *chunkname;
+    unsigned char sum[HCB_SHA256_BYTES]; /* of that text */
+    int64_t version;           /* how many versions have run */
+    bool attached;
+    bool closing;              /* its close() runs: it cannot disable itself any more */
+    struct hcb_loading loading; /* of the version that runs; its watches also when none does */
+    char *pending;             /* why a newer text does not load; NULL: none */
+    struct hcb_callback *heir; /* what YAML wants in its place, once it loads; or NULL */
+
+    uint64_t wants;            /* events, a bit each */
+    bool scheduled;
+    int64_t every;
+    struct hcb_schedule due[HCB_STEP_EVENTS];
+
+    int64_t calls, failed_calls, cost_ns;
+    int64_t lost_artifacts, too_much; /* calls that asked for more than they may */
+    struct hcb_failures recent;
+    bool failed;               /* stopped by a failure; cleared by a changed file or enable */
+    struct hcb_fault fault;    /* the last one; reason HCB_FINE: none */
+    int64_t fault_step, fault_repeats;
+    int64_t full_reports;      /* of failures, in the log, since the last clean start */
+    bool fault_has_step;
+    int fault_event;           /* id, or -1: outside an event */
+};
+
+/* What loading needs of the run. */
+struct hcb_world {
+    struct hcb_places places;
+    struct hcb_limits limits; /* the defaults */
+    const char *framework;
+    struct hcb_effects effects;
+    struct hcb_events events;
+    struct hcb_log *log;
+    int64_t now_ns;   /* of this look */
+    int64_t last_step[HCB_STEP_EVENTS]; /* seen at each step event */
+    bool has_last[HCB_STEP_EVENTS];
+    bool fresh;       /* some callback may have to be attached */
+
+    /* Carries out what cb has just asked for (effects), all of it if its call
+     * succeeded, else only log lines and stop; the queue is empty afterwards. */
+    void (*carry_out)(void *user, struct hcb_callback *cb, bool ok);
+    void *user;
+};
+
+/* A callback as a load op wants it, nothing loaded yet. NULL when out of memory;
+ * EREFUSED for limits that are none. */
+struct hcb_callback *hcb_callback_new(const struct hcb_op *load, const struct hcb_world *world,
+                                      struct hcb_err *err);
+/* Runs close() if the script can run: the last call into it. */
+void hcb_callback_close(struct hcb_callback *cb, struct hcb_world *world);
+/* Frees all; runs nothing. */
+void hcb_callback_free(struct hcb_callback *cb);
+
+/* First load. 0, or -1 with *fault; the callback then has no script, but watches. */
+int hcb_callback_load(struct hcb_callback *cb, struct hcb_world *world, struct hcb_fault *fault);
+
+/* New text in a new state aside, with restore(save()); takes over only if all of that
+ * works, else the old version goes on and `pending` says why. Clears a failure. */
+int hcb_callback_reload(struct hcb_callback *cb, struct hcb_world *world,
+                        struct hcb_fault *fault);
+
+/* The running version again from its own text, after a stop; parameters kept. */
+int hcb_callback_rebuild(struct hcb_callback *cb, struct hcb_world *world,
+                         struct hcb_fault *fault);
+
+/* Has one of its files another content than at the last look? `text_differs`: the
+ * script or a helper is not what runs (a file that went back to it does not). */
+bool hcb_callback_changed(struct hcb_callback *cb, struct hcb_world *world, bool *text_differs);
+
+/* Remembers values to be set by the next load; null takes one away. */
+int hcb_callback_want(struct hcb_callback *cb, const struct hcb_value *params,
+                      struct hcb_err *err);
+int hcb_callback_set(struct hcb_callback *cb, struct hcb_world *world,
+                     const struct hcb_value *params, struct hcb_err *err);
+int hcb_callback_set_limits(struct hcb_callback *cb, struct hcb_world *world,
+                            const struct hcb_value *limits, struct hcb_err *err);
+void hcb_callback_clear_failure(struct hcb_callback *cb);
+void hcb_callback_enable(struct hcb_callback *cb, struct hcb_world *world, bool on);
+
+/* Whether a call of `event` at `step` is for it; counts its schedule. */
+bool hcb_callback_due(struct hcb_callback *cb, int event, int64_t step, bool backwards);
+
+/* Records a failure of its last call. true: that one stopped it. */
+bool hcb_callback_record(struct hcb_callback *cb, const struct hcb_fault *fault, int event,
+                         bool has_step, int64_t step);
+
+int hcb_step_event(int event); /* 0 to HCB_STEP_EVENTS - 1, or -1 */
+
+#endif

@@ -1,0 +1,89 @@
+/* A script judged without a run. */
+#include "base/json.h"
+#include "controller/modules.h"
+#include "script/script.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct check {
+    struct hcb_target target;
+    struct hcb_places places;
+    struct hcb_loading loading;
+    struct hcb_module module;
+    struct hcb_effects effects;
+    struct hcb_script *script;
+    struct hcb_fault fault;
+};
+
+static int run_check(struct check *c)
+{
+    struct hcb_err err;
+    if (hcb_loading_target(&c->loading, &c->target, &c->module, &err) < 0)
+        return hcb_fault_set(&c->fault, HCB_FILE, "%s", err.text);
+    struct hcb_script_source source = {
+        .id = "check", .chunkname = c->module.chunkname, .text = hcb_buf_text(&c->module.text),
+        .n = c->module.text.len, .symbol = c->target.symbol, .limits = HCB_LIMITS_DEFAULT,
+        .effects = &c->effects, .find = hcb_loading_find, .find_user = &c->loading,
+    };
+    return hcb_script_open(&c->script, &source, &c->fault);
+}
+
+static void text_field(struct hcb_buf *b, const char *key, const char *text)
+{
+    hcb_json_key(b, key);
+    hcb_json_str(b, text);
+}
+
+static void report(struct hcb_buf *b, const struct check *c)
+{
+    const struct hcb_params *declared = c->script ? hcb_script_params(c->script) : NULL;
+    const struct hcb_value *events = c->script ? hcb_script_events(c->script) : NULL;
+    hcb_json_open(b, '{');
+    hcb_json_key(b, "ok");
+    hcb_json_bool(b, c->script != NULL);
+    text_field(b, "path", c->target.path);
+    text_field(b, "name", c->script ? hcb_script_name(c->script) : NULL);
+    text_field(b, "reason", c->script ? NULL : hcb_reason_name(c->fault.reason));
+    text_field(b, "error", c->script ? NULL : c->fault.message);
+    text_field(b, "traceback", c->script ? NULL : c->fault.traceback);
+    text_field(b, "schedule", c->script ? hcb_script_schedule(c->script) : NULL);
+    hcb_json_key(b, "events");
+    if (events)
+        hcb_json_value(b, events);
+    else
+        hcb_json_null(b);
+    hcb_json_key(b, "declared");
+    if (declared)
+        hcb_params_json(b, declared);
+    else
+        hcb_json_null(b);
+    hcb_json_close(b, '}');
+}
+
+int hotcb_check(const char *path, const char *symbol, char **out)
+{
+    struct check c = {0};
+    struct hcb_buf b = {0};
+    if (out)
+        *out = NULL;
+    if (!path)
+        return HOTCB_EINVAL;
+    c.target.path = hcb_path_absolute(path);
+    c.target.symbol = (char *)(uintptr_t)symbol; /* borrowed */
+    c.places.cwd = hcb_path_absolute(".");
+    c.places.search_path = getenv("HOTCB_PATH");
+    c.loading.places = &c.places;
+    int status = !c.target.path || !c.places.cwd ? HOTCB_ENOMEM
+               : run_check(&c) < 0              ? HOTCB_EREFUSED : 0;
+    if (out && status != HOTCB_ENOMEM) {
+        report(&b, &c);
+        *out = hcb_buf_take(&b);
+    }
+    hcb_script_free(c.script);
+    hcb_effects_release(&c.effects);
+    hcb_module_release(&c.module);
+    hcb_loading_release(&c.loading);
+    free(c.places.cwd);
+    free(c.target.path);
+    return status;
+}

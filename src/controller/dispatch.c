@@ -1,0 +1,135 @@
+/* An event reaches the callbacks that want it; a failure is counted and contained. */
+#include "base/clock.h"
+#include "controller/run.h"
+#include <stdio.h>
+#include <string.h>
+
+
+#define FULL_REPORTS 10 /* of different failures of a callback that is let go on */
+
+static void say_failure(struct hotcb *h, struct hcb_callback *cb, const char *event)
+{
+    const struct hcb_fault *f = &cb->fault;
+    if (!hcb_worth_saying(cb->fault_repeats))
+        return;
+    if (cb->fault_repeats == 1 && ++cb->full_reports > FULL_REPORTS &&
+        !hcb_worth_saying(cb->failed_calls))
+        return;
+    if (cb->fault_repeats > 1) {
+        hcb_log(&h->log, HOTCB_WARN, cb->id, "the same failure %lld times now: %s",
+                (long long)cb->fault_repeats, f->message);
+        return;
+    }
+    hcb_log(&h->log, HOTCB_ERROR, cb->id, "failed (%s) in %s: %s",
+            hcb_reason_name(f->reason), event, f->message);
+    for (const char *line = f->traceback; *line;) {
+        size_t n = strcspn(line, "\n");
+        hcb_log(&h->log, HOTCB_ERROR, cb->id, "  %.*s", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+static void failed(struct hotcb *h, struct hcb_callback *cb, const struct hcb_fault *fault,
+                   int event)
+{
+    const char *name = h->registry.world.events.names[event];
+    bool stopped = hcb_callback_record(cb, fault, event, h->has_step, h->step);
+    say_failure(h, cb, name);
+    if (!stopped)
+        return;
+    hcb_log(&h->log, HOTCB_ERROR, cb->id, "is stopped; a changed file or `enable` starts it "
+            "again");
+    hcb_record_own(h, HCB_OP_FAIL, HCB_FROM_RUN, cb->id, fault->reason, fault->message);
+}
+
+static int attach(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *env,
+                  struct hcb_fault *fault)
+{
+    cb->attached = true;
+    int status = hcb_script_attach(cb->script, env, fault);
+    hcb_carry_out(h, cb, status == 0);
+    return status;
+}
+
+/* A state that was stopped is made anew, and learns of the run first. */
+static int prepare(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *env,
+                   struct hcb_fault *fault)
+{
+    if (!hcb_script_dead(cb->script))
+        return 0;
+    if (hcb_callback_rebuild(cb, &h->registry.world, fault) < 0)
+        return -1;
+    return attach(h, cb, env, fault);
+}
+
+static void count_cost(struct hotcb *h, struct hcb_callback *cb, int64_t begin)
+{
+    int64_t took = hcb_clock_ns() - begin;
+    cb->cost_ns += took;
+    h->apply_ns += took;
+}
+
+static void call(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *env, int event)
+{
+    struct hcb_fault fault;
+    int64_t begin = hcb_clock_ns();
+    cb->calls++;
+    int status = prepare(h, cb, env, &fault);
+    if (status == 0) {
+        status = hcb_script_handle(cb->script, h->registry.world.events.names[event], env, &fault);
+        hcb_carry_out(h, cb, status == 0);
+    }
+    if (status < 0)
+        failed(h, cb, &fault, event);
+    count_cost(h, cb, begin);
+}
+
+/* on_attach of those that are new, at the first apply, due or not. */
+static void attach_fresh(struct hotcb *h, struct hotcb_env *env, int event)
+{
+    h->registry.world.fresh = false;
+    for (size_t i = 0; i < h->registry.n; i++) {
+        struct hcb_callback *cb = h->registry.v[i];
+        struct hcb_fault fault;
+        int64_t begin = hcb_clock_ns();
+        if (cb->attached || !cb->enabled || cb->failed || !cb->script)
+            continue;
+        if (attach(h, cb, env, &fault) < 0)
+            failed(h, cb, &fault, event);
+        count_cost(h, cb, begin);
+    }
+}
+
+/* The step that schedules count by: the host's, or else how often the event came. */
+static int64_t count_step(struct hotcb *h, const struct hotcb_env *env, int slot, bool *backwards)
+{
+    struct hcb_world *w = &h->registry.world;
+    int64_t step = env->has_step ? env->step : h->counts[slot];
+    h->counts[slot]++;
+    *backwards = w->has_last[slot] && step < w->last_step[slot];
+    w->has_last[slot] = true;
+    w->last_step[slot] = step;
+    return step;
+}
+
+int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event)
+{
+    struct hcb_events *events = &h->registry.world.events;
+    int id = hcb_event_id(events, event);
+    if (id < 0)
+        return hcb_fail(&h->err, HOTCB_EINVAL,
+                        "event '%.80s': a run has at most %d kinds of event, with names of 1 to %d "
+                        "bytes", event, HCB_EVENT_MAX, HCB_EVENT_NAME_MAX);
+    if (!events->seen[id])
+        h->changed = true; /* somebody may be waiting for it */
+    events->seen[id] = true;
+    bool backwards = false;
+    int slot = hcb_step_event(id);
+    int64_t step = slot >= 0 ? count_step(h, env, slot, &backwards) : 0;
+    if (h->registry.world.fresh)
+        attach_fresh(h, env, id);
+    for (size_t i = 0; i < h->registry.n; i++)
+        if (hcb_callback_due(h->registry.v[i], id, step, backwards))
+            call(h, h->registry.v[i], env, id);
+    return 0;
+}

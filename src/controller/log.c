@@ -1,0 +1,134 @@
+/* Log lines: made printable, timed, handed to the hook and to hotcb.log. */
+#include "controller/log.h"
+#include "base/clock.h"
+#include "base/text.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define LINE_BYTES 4096 /* of one line's text; the rest is cut */
+
+
+static void to_stderr(void *user, enum hotcb_level level, const char *callback, const char *line)
+{
+    (void)user;
+    if (callback)
+        fprintf(stderr, "%s\n", line);
+    else
+        fprintf(stderr, "hotcb: %s%s\n", level >= HOTCB_WARN ? "warning: " : "", line);
+}
+
+void hcb_log_init(struct hcb_log *log, hotcb_log_fn *hook, void *user, enum hotcb_level level)
+{
+    memset(log, 0, sizeof *log);
+    log->hook = hook ? hook : to_stderr;
+    log->user = user;
+    log->level = level ? level : HOTCB_INFO;
+    log->start_ns = hcb_clock_ns();
+}
+
+void hcb_log_release(struct hcb_log *log)
+{
+    if (log->to_file)
+        hcb_spool_close(&log->spool);
+    log->to_file = false;
+    hcb_buf_release(&log->text);
+    hcb_buf_release(&log->line);
+}
+
+int hcb_log_open(struct hcb_log *log, const char *path, int64_t cap, struct hcb_err *err)
+{
+    int status = hcb_spool_open(&log->spool, path, cap, err);
+    log->to_file = status == 0;
+    return status;
+}
+
+static const char *level_name(enum hotcb_level level)
+{
+    return level >= HOTCB_ERROR ? "ERROR" : level >= HOTCB_WARN ? "WARN "
+         : level >= HOTCB_INFO  ? "INFO " : "DEBUG";
+}
+
+static void put_time(struct hcb_buf *b, double wall)
+{
+    time_t whole = (time_t)floor(wall);
+    struct tm tm;
+    int ms = (int)((wall - (double)whole) * 1000);
+    gmtime_r(&whole, &tm);
+    hcb_buf_printf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year + 1900, tm.tm_mon + 1,
+                   tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, ms);
+}
+
+static void format_line(struct hcb_log *log, enum hotcb_level level, const char *id)
+{
+    int64_t ms = (hcb_clock_ns() - log->start_ns) / 1000000;
+    hcb_buf_reset(&log->line);
+    put_time(&log->line, hcb_clock_wall());
+    hcb_buf_printf(&log->line, " +%lld.%03lld %s [%s] %s\n", (long long)(ms / 1000),
+                   (long long)(ms % 1000), level_name(level), id ? id : "hotcb",
+                   hcb_buf_text(&log->text));
+}
+
+/* Trouble with the file can only be told to the hook. */
+static void to_file(struct hcb_log *log, enum hotcb_level level, const char *id)
+{
+    struct hcb_err err;
+    bool was = log->spool.trouble;
+    format_line(log, level, id);
+    if (log->line.oom)
+        return;
+    int status = hcb_spool_write(&log->spool, log->line.data, log->line.len, &err);
+    hcb_buf_reset(&log->line);
+    if (status < 0)
+        hcb_buf_printf(&log->line, "%s; log lines are lost until that is mended", err.text);
+    else if (was && !log->spool.trouble)
+        hcb_buf_printf(&log->line, "%s is written again; %lld lines were lost", log->spool.path,
+                       (long long)log->spool.dropped);
+    if (log->line.len > 0)
+        log->hook(log->user, HOTCB_WARN, NULL, hcb_buf_text(&log->line));
+}
+
+static void make_printable(struct hcb_log *log, const char *text, size_t n)
+{
+    hcb_buf_reset(&log->text);
+    hcb_text_printable(&log->text, text, n > LINE_BYTES ? hcb_utf8_cut(text, LINE_BYTES) : n);
+    if (n > LINE_BYTES)
+        hcb_buf_printf(&log->text, "... (%zu bytes)", n);
+}
+
+void hcb_log_text(struct hcb_log *log, enum hotcb_level level, const char *id, const char *text,
+                  size_t n)
+{
+    if (level < log->level)
+        return;
+    make_printable(log, text, n);
+    log->hook(log->user, level, id, hcb_buf_text(&log->text));
+    if (log->to_file)
+        to_file(log, level, id);
+}
+
+static void to_hook(struct hcb_log *log, enum hotcb_level level, const char *id)
+{
+    hcb_buf_reset(&log->line);
+    hcb_buf_printf(&log->line, "[%s] %s", id, hcb_buf_text(&log->text));
+    log->hook(log->user, level, NULL, hcb_buf_text(&log->line));
+}
+
+void hcb_log(struct hcb_log *log, enum hotcb_level level, const char *id, const char *fmt, ...)
+{
+    char text[2600];
+    va_list ap;
+    if (level < log->level)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    make_printable(log, text, strlen(text));
+    if (id)
+        to_hook(log, level, id);
+    else
+        log->hook(log->user, level, NULL, hcb_buf_text(&log->text));
+    if (log->to_file)
+        to_file(log, level, id);
+}

@@ -1,0 +1,263 @@
+/* A look: what changed in the run directory becomes ops, ops become effects, and what
+ * came of them is published. */
+#include "base/clock.h"
+#include "controller/run.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define STATUS_INTERVAL_NS 250000000
+#define HCB_NAME(path) (strrchr(path, '/') ? strrchr(path, '/') + 1 : (path))
+
+static void apply_op(struct hotcb *h, const struct hcb_op *op)
+{
+    struct hcb_outcome outcome;
+    hcb_registry_apply(&h->registry, op, &outcome);
+    hcb_record(h, op, &outcome);
+}
+
+/* ---- scripts --------------------------------------------------------------- */
+
+static void said(void *user, const struct hcb_op *op, const struct hcb_outcome *outcome)
+{
+    hcb_record(user, op, outcome);
+}
+
+/* ---- hotcb.yaml ------------------------------------------------------------ */
+
+/* A file that is no configuration is said once, in the log, the ledger and, while it
+ * lasts, the status. */
+static void refuse_config(struct hotcb *h, const struct hcb_err *err)
+{
+    struct hcb_op op;
+    struct hcb_outcome out = {.err = *err};
+    hcb_op_init(&op);
+    op.kind = HCB_OP_CONFIG;
+    op.origin = HCB_FROM_YAML;
+    free(h->config_error);
+    h->config_error = strdup(err->text);
+    hcb_record(h, &op, &out);
+}
+
+static int apply_config(struct hotcb *h, struct hcb_value *after, const struct hcb_buf *text)
+{
+    struct hcb_ops ops = {0};
+    struct hcb_err err;
+    if (hcb_config_diff(&h->config, after, h->config_dir, &ops, &err) < 0) {
+        refuse_config(h, &err);
+        hcb_value_release(after);
+        return 1;
+    }
+    int n = (int)ops.n;
+    for (size_t i = 0; i < ops.n; i++)
+        apply_op(h, &ops.v[i]);
+    hcb_ops_release(&ops);
+    hcb_value_release(&h->config);
+    h->config = *after;
+    hcb_buf_reset(&h->config_text);
+    hcb_buf_add(&h->config_text, text->data, text->len);
+    h->changed = true;
+    return n;
+}
+
+static int take_config(struct hotcb *h, const struct hcb_buf *text)
+{
+    struct hcb_value after = {0};
+    struct hcb_err err;
+    const char *name = HCB_NAME(h->dir.config);
+    if (hcb_config_parse(hcb_buf_text(text), text->len, name, &after, &err) < 0) {
+        refuse_config(h, &err);
+        return 1;
+    }
+    if (h->config_error)
+        h->changed = true;
+    free(h->config_error);
+    h->config_error = NULL;
+    if (after.type == HCB_NULL) {
+        hcb_log(&h->log, HOTCB_INFO, NULL, "%s is empty; what it said before still holds",
+                h->dir.config);
+        return 0;
+    }
+    return apply_config(h, &after, text);
+}
+
+static int look_config(struct hotcb *h, int64_t now_ns)
+{
+    struct hcb_err err;
+    int event = hcb_watch_check(&h->config_watch, now_ns, &h->config_new, &err);
+    if (event < 0) {
+        refuse_config(h, &err);
+        return 1;
+    }
+    if (event == HCB_WATCH_GONE && h->config.type != HCB_NULL)
+        hcb_log(&h->log, HOTCB_INFO, NULL, "%s is gone; what it said before still holds",
+                h->dir.config);
+    return event == HCB_WATCH_CHANGED ? take_config(h, &h->config_new) : 0;
+}
+
+/* ---- commands -------------------------------------------------------------- */
+
+static void take_line(struct hotcb *h, const struct hcb_line *line)
+{
+    struct hcb_op op;
+    struct hcb_outcome out = {0};
+    struct hcb_err why;
+    int status;
+    hcb_op_init(&op);
+    if (line->too_long)
+        status = hcb_fail(&why, HOTCB_EFORMAT, "longer than %d KiB", HCB_LINE_BYTES >> 10);
+    else
+        status = hcb_op_parse(line->text, line->n, &op, &why);
+    op.origin = HCB_FROM_COMMAND;
+    op.offset = line->offset;
+    op.line = line->number;
+    if (status == 0)
+        status = hcb_run_resolve(h, &op, &why);
+    if (status == 0) {
+        apply_op(h, &op);
+    } else {
+        hcb_fail(&out.err, why.code, "%s:%lld: %s", HCB_NAME(h->dir.commands),
+                 (long long)line->number, why.text);
+        hcb_record(h, &op, &out);
+    }
+    hcb_op_release(&op);
+}
+
+static int look_commands(struct hotcb *h)
+{
+    struct hcb_err err;
+    struct hcb_line line;
+    int n = 0;
+    int event = hcb_commands_begin(&h->commands, &err);
+    if (event == HCB_COMMANDS_RESTARTED) {
+        hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
+        hcb_state_write(h); /* before anything more is taken in: see commands.h */
+        event = hcb_commands_begin(&h->commands, &err);
+    }
+    if (event < 0)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
+    if (event != HCB_COMMANDS_NEW)
+        return 0;
+    for (; hcb_commands_next(&h->commands, &line); n++)
+        take_line(h, &line);
+    return n;
+}
+
+/* ---- the directory itself -------------------------------------------------- */
+
+static bool is_ours(const struct hotcb *h, const struct hcb_sig *now)
+{
+    return now->exists && now->dev == h->dir_sig.dev && now->ino == h->dir_sig.ino;
+}
+
+/* A file of ours that somebody removed or replaced would be written to unseen. */
+static bool is_at(int fd, const char *path)
+{
+    struct stat a, b;
+    return fd >= 0 && fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+static void check_ledger(struct hotcb *h)
+{
+    if (h->ledger.fd >= 0 && !is_at(h->ledger.fd, h->dir.ledger))
+        hcb_ledger_reopen(&h->ledger);
+}
+
+static void check_spools(struct hotcb *h)
+{
+    if (h->log.to_file && !is_at(h->log.spool.fd, h->dir.log))
+        hcb_spool_reopen(&h->log.spool);
+    if (h->metrics_open && !is_at(h->metrics.fd, h->dir.metrics))
+        hcb_spool_reopen(&h->metrics);
+}
+
+/* A directory of that name is there again: our files in it are new. */
+static void come_back(struct hotcb *h, const struct hcb_sig *sig)
+{
+    struct hcb_err err;
+    hcb_lock_drop(&h->lock);
+    if (hcb_run_lock(h, &err) < 0)
+        return; /* somebody else's, or not yet whole: tried again at the next look */
+    hcb_file_touch(h->dir.commands, "", &err);
+    check_ledger(h);
+    check_spools(h);
+    h->dir_sig = *sig;
+    h->lost = false;
+    h->changed = true;
+    hcb_log(&h->log, HOTCB_WARN, NULL, "%s is there again: looking and writing go on", h->dir.dir);
+}
+
+/* One stat a look tells a directory that was deleted, or deleted and made anew. */
+static bool directory_is_there(struct hotcb *h)
+{
+    struct hcb_sig sig;
+    hcb_sig_get(h->dir.dir, &sig);
+    if (is_ours(h, &sig) && !h->lost)
+        return true;
+    if (!h->lost)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "the run directory %s is gone; training and callbacks "
+                "go on, nothing is read or written until it is there again", h->dir.dir);
+    h->lost = true;
+    if (sig.exists)
+        come_back(h, &sig);
+    return !h->lost;
+}
+
+/* ---- a look ---------------------------------------------------------------- */
+
+bool hcb_is_child(struct hotcb *h)
+{
+    if (getpid() == h->pid)
+        return false;
+    h->open = false;
+    hcb_fail(&h->err, HOTCB_EINVAL, "a forked child applies nothing; its parent owns the run");
+    return true;
+}
+
+void hcb_publish(struct hotcb *h)
+{
+    struct hcb_err err;
+    bool was = h->ledger.trouble;
+    h->changed = false;
+    if (h->lost || hcb_is_child(h))
+        return;
+    hcb_status_write(h, "running");
+    check_ledger(h);
+    if (hcb_ledger_flush(&h->ledger, &err) < 0) {
+        if (!was)
+            hcb_log(&h->log, HOTCB_WARN, NULL, "%s; it is tried again at each look", err.text);
+        return;
+    }
+    hcb_state_write(h);
+}
+
+static void beat(struct hotcb *h, int64_t now_ns)
+{
+    if (now_ns - h->last_status_ns < STATUS_INTERVAL_NS)
+        return;
+    check_spools(h);
+    hcb_status_write(h, "running");
+}
+
+int hcb_look(struct hotcb *h)
+{
+    int64_t begin = hcb_clock_ns();
+    int n = 0;
+    h->looks++;
+    if (hcb_is_child(h))
+        return 0;
+    if (directory_is_there(h)) {
+        h->registry.world.now_ns = begin;
+        n += hcb_registry_check_files(&h->registry, said, h);
+        n += look_config(h, begin);
+        n += look_commands(h);
+        if (h->changed || h->ledger.trouble)
+            hcb_publish(h);
+        else
+            beat(h, begin);
+    }
+    h->apply_ns += hcb_clock_ns() - begin;
+    return n;
+}

@@ -1,0 +1,183 @@
+/* What was done, said: to the ledger, the log and the status. And what scripts asked
+ * for, carried out. */
+#include "base/clock.h"
+#include "controller/run.h"
+#include "sink/artifact.h"
+#include "base/text.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void remember_last(struct hotcb *h, const struct hcb_op *op,
+                          const struct hcb_outcome *out)
+{
+    h->has_last = true;
+    h->last_applied = out->applied;
+    h->last_has_step = h->has_step;
+    h->last_step = h->step;
+    snprintf(h->last_op, sizeof h->last_op, "%s", hcb_op_name(op->kind));
+    snprintf(h->last_id, sizeof h->last_id, "%s", op->id ? op->id : "");
+    snprintf(h->last_cmd, sizeof h->last_cmd, "%s", op->cmd ? op->cmd : "");
+    size_t n = out->applied ? 0 : hcb_utf8_cut(out->err.text, strnlen(out->err.text, 255));
+    memcpy(h->last_error, out->err.text, n);
+    h->last_error[n] = '\0';
+}
+
+static void log_op(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *out)
+{
+    char where[48] = "";
+    if (h->has_step)
+        snprintf(where, sizeof where, " at step %lld", (long long)h->step);
+    if (out->applied)
+        hcb_log(&h->log, HOTCB_INFO, NULL, "%s%s%s (%s): applied%s", hcb_op_name(op->kind),
+                op->id ? " " : "", op->id ? op->id : "", hcb_origin_name(op->origin), where);
+    else
+        hcb_log(&h->log, HOTCB_WARN, NULL, "%s%s%s (%s): rejected%s: %s", hcb_op_name(op->kind),
+                op->id ? " " : "", op->id ? op->id : "", hcb_origin_name(op->origin), where,
+                out->err.text);
+}
+
+void hcb_record(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *out)
+{
+    struct hcb_verdict verdict = {
+        .op = op, .run = h->run, .step = h->step, .has_step = h->has_step,
+        .applied = out->applied, .error = *out->err.text ? out->err.text : NULL,
+        .reason = out->reason == HCB_FINE ? NULL : hcb_reason_name(out->reason),
+        .sha256 = *out->sha256 ? out->sha256 : NULL,
+    };
+    hcb_ledger_add(&h->ledger, &verdict);
+    log_op(h, op, out);
+    remember_last(h, op, out);
+    h->changed = true;
+}
+
+void hcb_record_own(struct hotcb *h, enum hcb_op_kind kind, enum hcb_origin origin, char *id,
+                    enum hcb_reason reason, const char *why)
+{
+    struct hcb_op op;
+    struct hcb_outcome out = {.applied = true, .reason = reason};
+    hcb_op_init(&op);
+    op.kind = kind;
+    op.origin = origin;
+    op.id = id; /* borrowed */
+    snprintf(out.err.text, sizeof out.err.text, "%s", why ? why : "");
+    hcb_record(h, &op, &out);
+}
+
+/* ---- what scripts asked for ------------------------------------------------ */
+
+bool hcb_worth_saying(int64_t repeats)
+{
+    while (repeats >= 10 && repeats % 10 == 0)
+        repeats /= 10;
+    return repeats == 1;
+}
+
+static void do_stop(struct hotcb *h, struct hcb_callback *cb, const char *why, size_t n)
+{
+    struct hcb_buf reason = {0};
+    if (h->stop_reason)
+        return;
+    hcb_text_printable(&reason, why, n < 1000 ? n : hcb_utf8_cut(why, 1000));
+    snprintf(h->stop_text, sizeof h->stop_text, "%s",
+             reason.oom ? "a callback asked for it" : hcb_buf_text(&reason));
+    hcb_buf_release(&reason);
+    h->stop_reason = h->stop_text;
+    hcb_log(&h->log, HOTCB_WARN, NULL, "%s asks the run to stop: %s", cb->id, h->stop_reason);
+    hcb_record_own(h, HCB_OP_STOP, HCB_FROM_SCRIPT, cb->id, HCB_FINE, h->stop_reason);
+}
+
+static void do_disable(struct hotcb *h, struct hcb_callback *cb)
+{
+    if (!cb->enabled || cb->closing)
+        return;
+    hcb_callback_enable(cb, &h->registry.world, false);
+    hcb_record_own(h, HCB_OP_DISABLE, HCB_FROM_SCRIPT, cb->id, HCB_FINE, NULL);
+}
+
+static void do_scalar(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
+                      const char *key)
+{
+    struct hcb_scalar_line line = {
+        .run = h->run, .id = cb->id, .key = key, .key_len = e->text_len, .has_step = e->has_step,
+        .is_int = e->is_int, .step = e->step, .i = e->i, .d = e->d, .wall = hcb_clock_wall(),
+    };
+    hcb_metrics_format(&h->metric_lines, &line);
+}
+
+static void write_scalars(struct hotcb *h)
+{
+    struct hcb_err err;
+    struct hcb_buf *lines = &h->metric_lines;
+    bool was = h->metrics.trouble;
+    if (lines->oom)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "out of memory: the scalars of one call are lost");
+    else if (lines->len > 0 && h->metrics_open && !h->lost &&
+        hcb_spool_write(&h->metrics, lines->data, lines->len, &err) < 0)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "%s; scalars are lost until that is mended", err.text);
+    if (was && !h->metrics.trouble)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "%s is written again; %lld lines were lost",
+                h->dir.metrics, (long long)h->metrics.dropped);
+    hcb_buf_reset(lines);
+}
+
+static void do_artifact(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
+                        const char *name, const char *bytes)
+{
+    struct hcb_err err;
+    char *text = h->lost ? NULL : strndup(name, e->text_len);
+    int status = hcb_artifact_check(name, e->text_len, &err);
+    if (status == 0 && h->lost)
+        status = hcb_fail(&err, HOTCB_EIO, "the run directory is gone");
+    else if (status == 0 && !text)
+        status = hcb_fail_nomem(&err);
+    if (status == 0)
+        status = hcb_artifact_write(h->dir.artifacts, cb->id, text, bytes, e->bytes_len,
+                                    e->append, &err);
+    free(text);
+    if (status == 0)
+        return;
+    cb->lost_artifacts++;
+    if (!h->lost && hcb_worth_saying(cb->lost_artifacts))
+        hcb_log(&h->log, HOTCB_WARN, cb->id, "artifact not written (%lld so far): %s",
+                (long long)cb->lost_artifacts, err.text);
+}
+
+static void do_effect(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
+                      bool ok)
+{
+    const char *bytes = hcb_buf_text(&h->registry.world.effects.bytes);
+    const char *text = bytes + e->text;
+    switch (e->kind) {
+    case HCB_EFFECT_LOG: hcb_log_text(&h->log, e->level, cb->id, text, e->text_len); break;
+    case HCB_EFFECT_STOP: do_stop(h, cb, text, e->text_len); break;
+    case HCB_EFFECT_DISABLE: do_disable(h, cb); break;
+    case HCB_EFFECT_SCALAR:
+        if (ok)
+            do_scalar(h, cb, e, text);
+        break;
+    case HCB_EFFECT_ARTIFACT:
+        if (ok)
+            do_artifact(h, cb, e, text, bytes + e->bytes);
+        break;
+    }
+}
+
+void hcb_carry_out(void *run, struct hcb_callback *cb, bool ok)
+{
+    struct hotcb *h = run;
+    struct hcb_effects *effects = &h->registry.world.effects;
+    if (effects->n == 0 && effects->dropped == 0)
+        return;
+    for (size_t i = 0; i < effects->n; i++)
+        do_effect(h, cb, &effects->v[i], ok);
+    write_scalars(h);
+    if (effects->dropped > 0) {
+        h->dropped_effects += (int64_t)effects->dropped;
+        if (hcb_worth_saying(++cb->too_much))
+            hcb_log(&h->log, HOTCB_WARN, cb->id, "asked for more than one call may (%lld times so "
+                    "far): %zu log lines, scalars or artifacts were dropped",
+                    (long long)cb->too_much, effects->dropped);
+    }
+    hcb_effects_reset(effects);
+}

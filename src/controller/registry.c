@@ -1,0 +1,361 @@
+/* The callbacks of a run, and what each op does to them. */
+#include "controller/registry.h"
+#include "base/text.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+void hcb_registry_close(struct hcb_registry *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        hcb_callback_close(r->v[i], &r->world);
+}
+
+void hcb_registry_release(struct hcb_registry *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        hcb_callback_free(r->v[i]);
+    free(r->v);
+    r->v = NULL;
+    r->n = r->cap = 0;
+}
+
+static size_t index_of(const struct hcb_registry *r, const char *id)
+{
+    size_t i = 0;
+    while (i < r->n && strcmp(r->v[i]->id, id) != 0)
+        i++;
+    return i;
+}
+
+struct hcb_callback *hcb_registry_find(const struct hcb_registry *r, const char *id)
+{
+    size_t i = id ? index_of(r, id) : r->n;
+    return i < r->n ? r->v[i] : NULL;
+}
+
+static bool reserve(struct hcb_registry *r)
+{
+    if (r->n < r->cap)
+        return true;
+    size_t cap = r->cap ? r->cap * 2 : 8;
+    struct hcb_callback **v = realloc(r->v, cap * sizeof *v);
+    if (!v)
+        return false;
+    r->v = v;
+    r->cap = cap;
+    return true;
+}
+
+/* ---- outcomes -------------------------------------------------------------- */
+
+static void accept(struct hcb_outcome *out)
+{
+    out->applied = true;
+    out->err.code = 0;
+    out->err.text[0] = '\0';
+}
+
+static void refuse_fault(struct hcb_outcome *out, const struct hcb_fault *fault)
+{
+    out->reason = fault->reason;
+    hcb_fail(&out->err, HOTCB_EREFUSED, "%s", fault->message);
+}
+
+static void note_sum(struct hcb_outcome *out, const struct hcb_callback *cb)
+{
+    hcb_sha256_hex(cb->sum, out->sha256);
+}
+
+static void refuse_unknown(const struct hcb_registry *r, const char *id, struct hcb_outcome *out)
+{
+    struct hcb_buf known = {0};
+    const char **ids = calloc(r->n ? r->n : 1, sizeof *ids);
+    for (size_t i = 0; ids && i < r->n; i++) {
+        ids[i] = r->v[i]->id;
+        if (known.len < 200)
+            hcb_buf_printf(&known, "%s%s", i ? ", " : "", ids[i]);
+        else if (known.data[known.len - 1] != '.')
+            hcb_buf_str(&known, ", ...");
+    }
+    const char *near = ids ? hcb_near(id, ids, r->n) : NULL;
+    hcb_fail(&out->err, HOTCB_ENOENT, "no callback '%s'%s%s%s (known: %s)", id,
+             near ? " - did you mean '" : "", near ? near : "", near ? "'?" : "",
+             known.len ? hcb_buf_text(&known) : "none");
+    free(ids);
+    hcb_buf_release(&known);
+}
+
+/* ---- load ------------------------------------------------------------------ */
+
+static void close_and_free(struct hcb_registry *r, struct hcb_callback *cb)
+{
+    if (cb)
+        hcb_callback_close(cb, &r->world);
+    hcb_callback_free(cb);
+}
+
+static void replace(struct hcb_registry *r, size_t i, struct hcb_callback *cb)
+{
+    struct hcb_callback *old = i < r->n ? r->v[i] : NULL;
+    if (i == r->n)
+        r->n++;
+    r->v[i] = cb;
+    close_and_free(r, old);
+}
+
+static void mark_unloaded(struct hcb_callback *cb, const struct hcb_fault *fault)
+{
+    cb->failed = true;
+    cb->fault = *fault;
+    cb->fault_event = -1;
+    cb->fault_repeats = 1;
+}
+
+/* What YAML wants stays wanted: listed as failed where nothing runs yet, or waiting
+ * behind the version that runs, until its file changes. */
+static void keep_wanted(struct hcb_registry *r, size_t i, struct hcb_callback *cb,
+                        const struct hcb_fault *fault)
+{
+    struct hcb_callback *old = i < r->n ? r->v[i] : NULL;
+    mark_unloaded(cb, fault);
+    if (!old || !old->script) {
+        replace(r, i, cb);
+        return;
+    }
+    hcb_callback_free(old->heir);
+    old->heir = cb;
+    free(old->pending);
+    old->pending = hcb_strdup(fault->message);
+}
+
+static void op_load(struct hcb_registry *r, const struct hcb_op *op, struct hcb_outcome *out)
+{
+    struct hcb_fault fault;
+    size_t i = index_of(r, op->id);
+    if (!reserve(r)) {
+        hcb_fail_nomem(&out->err);
+        return;
+    }
+    struct hcb_callback *cb = hcb_callback_new(op, &r->world, &out->err);
+    if (!cb)
+        return;
+    if (op->enabled == HCB_UNSET && i < r->n)
+        cb->enabled = r->v[i]->enabled;
+    if (hcb_callback_load(cb, &r->world, &fault) == 0) {
+        note_sum(out, cb);
+        replace(r, i, cb);
+        accept(out);
+        return;
+    }
+    refuse_fault(out, &fault);
+    if (op->desired)
+        keep_wanted(r, i, cb, &fault);
+    else
+        hcb_callback_free(cb);
+}
+
+/* ---- the other ops --------------------------------------------------------- */
+
+static int load_again(struct hcb_registry *r, struct hcb_callback *cb, struct hcb_fault *fault)
+{
+    if (cb->script)
+        return hcb_callback_reload(cb, &r->world, fault);
+    int status = hcb_callback_load(cb, &r->world, fault);
+    if (status == 0)
+        hcb_callback_clear_failure(cb);
+    else
+        mark_unloaded(cb, fault);
+    return status;
+}
+
+/* Clears a failure, which takes a state that can run. Where there is none, enabled it
+ * is all the same: it runs once its file loads. */
+static void op_enable(struct hcb_registry *r, struct hcb_callback *cb, struct hcb_outcome *out)
+{
+    struct hcb_fault fault;
+    int status = 0;
+    hcb_callback_enable(cb, &r->world, true);
+    if (!cb->script)
+        status = load_again(r, cb, &fault);
+    else if (hcb_script_dead(cb->script))
+        status = hcb_callback_rebuild(cb, &r->world, &fault);
+    if (status < 0) {
+        out->reason = fault.reason;
+        hcb_fail(&out->err, HOTCB_EREFUSED, "%s; it is enabled, and runs once its file loads",
+                 fault.message);
+        return;
+    }
+    hcb_callback_clear_failure(cb);
+    accept(out);
+}
+
+static void op_reload(struct hcb_registry *r, struct hcb_callback *cb, struct hcb_outcome *out)
+{
+    struct hcb_fault fault;
+    if (load_again(r, cb, &fault) < 0) {
+        refuse_fault(out, &fault);
+        return;
+    }
+    note_sum(out, cb);
+    accept(out);
+}
+
+static void op_unload(struct hcb_registry *r, struct hcb_callback *cb, struct hcb_outcome *out)
+{
+    size_t i = index_of(r, cb->id);
+    memmove(&r->v[i], &r->v[i + 1], (r->n - i - 1) * sizeof *r->v);
+    r->n--;
+    close_and_free(r, cb);
+    accept(out);
+}
+
+static void op_disable(struct hcb_registry *r, struct hcb_callback *cb, struct hcb_outcome *out)
+{
+    hcb_callback_enable(cb, &r->world, false);
+    accept(out);
+}
+
+/* Of a callback that has not loaded yet the values may be what was wrong: they are
+ * tried. YAML's stay wanted, whatever comes of it; a command's go again. */
+static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
+                         const struct hcb_op *op, struct hcb_outcome *out)
+{
+    struct hcb_value before = {0};
+    struct hcb_fault fault;
+    if (!hcb_value_copy(&before, &cb->set)) {
+        hcb_fail_nomem(&out->err);
+        return;
+    }
+    if (hcb_callback_want(cb, &op->params, &out->err) < 0) {
+        hcb_value_release(&before);
+        return;
+    }
+    if (load_again(r, cb, &fault) == 0) {
+        accept(out);
+    } else {
+        refuse_fault(out, &fault);
+        if (op->origin != HCB_FROM_YAML) {
+            hcb_value_release(&cb->set);
+            cb->set = before;
+            memset(&before, 0, sizeof before);
+        }
+    }
+    hcb_value_release(&before);
+}
+
+static void op_set(struct hcb_registry *r, struct hcb_callback *cb, const struct hcb_op *op,
+                   struct hcb_outcome *out)
+{
+    if (!cb->script) {
+        set_unloaded(r, cb, op, out);
+        return;
+    }
+    if (op->origin == HCB_FROM_YAML && cb->heir)
+        hcb_callback_want(cb->heir, &op->params, NULL);
+    if (hcb_callback_set(cb, &r->world, &op->params, &out->err) == 0)
+        accept(out);
+}
+
+static void op_limits(struct hcb_registry *r, struct hcb_callback *cb, const struct hcb_op *op,
+                      struct hcb_outcome *out)
+{
+    if (hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err) == 0)
+        accept(out);
+}
+
+void hcb_registry_apply(struct hcb_registry *r, const struct hcb_op *op,
+                        struct hcb_outcome *out)
+{
+    memset(out, 0, sizeof *out);
+    if (op->kind == HCB_OP_LOAD) {
+        op_load(r, op, out);
+        return;
+    }
+    struct hcb_callback *cb = hcb_registry_find(r, op->id);
+    if (!cb) {
+        refuse_unknown(r, op->id, out);
+        return;
+    }
+    switch (op->kind) {
+    case HCB_OP_ENABLE: op_enable(r, cb, out); break;
+    case HCB_OP_DISABLE: op_disable(r, cb, out); break;
+    case HCB_OP_SET: op_set(r, cb, op, out); break;
+    case HCB_OP_LIMITS: op_limits(r, cb, op, out); break;
+    case HCB_OP_UNLOAD: op_unload(r, cb, out); break;
+    case HCB_OP_RELOAD: op_reload(r, cb, out); break;
+    default: assert(!"an op that changes no callback");
+    }
+}
+
+/* ---- files ----------------------------------------------------------------- */
+
+static void report(struct hcb_callback *cb, int status, const struct hcb_fault *fault,
+                   hcb_said_fn *say, void *user)
+{
+    struct hcb_op op;
+    struct hcb_outcome out = {0};
+    hcb_op_init(&op);
+    op.kind = HCB_OP_RELOAD;
+    op.origin = HCB_FROM_FILE;
+    op.id = cb->id; /* borrowed: not released */
+    if (status == 0) {
+        note_sum(&out, cb);
+        accept(&out);
+    } else if (cb->script) {
+        out.reason = fault->reason;
+        hcb_fail(&out.err, HOTCB_EREFUSED, "%s; %s", fault->message,
+                 cb->failed ? "it stays stopped" : "the version that ran goes on");
+    } else {
+        refuse_fault(&out, fault);
+    }
+    say(user, &op, &out);
+}
+
+/* What YAML wants in the place of a callback that runs: tried when its file changes. */
+static int check_heir(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *user)
+{
+    struct hcb_callback *cb = r->v[i], *heir = cb->heir;
+    struct hcb_fault fault;
+    bool differs;
+    if (!heir || !hcb_callback_changed(heir, &r->world, &differs) || !differs)
+        return 0;
+    int status = hcb_callback_load(heir, &r->world, &fault);
+    report(heir, status, &fault, say, user);
+    if (status == 0) {
+        cb->heir = NULL;
+        hcb_callback_clear_failure(heir);
+        replace(r, i, heir);
+    } else {
+        free(cb->pending);
+        cb->pending = hcb_strdup(fault.message);
+    }
+    return 1;
+}
+
+static int check_own(struct hcb_registry *r, struct hcb_callback *cb, hcb_said_fn *say,
+                     void *user)
+{
+    struct hcb_fault fault;
+    bool differs;
+    if (!hcb_callback_changed(cb, &r->world, &differs))
+        return 0;
+    if (!differs && !cb->failed) { /* back to what runs */
+        free(cb->pending);
+        cb->pending = NULL;
+        return 0;
+    }
+    int status = load_again(r, cb, &fault);
+    report(cb, status, &fault, say, user);
+    return 1;
+}
+
+int hcb_registry_check_files(struct hcb_registry *r, hcb_said_fn *say, void *user)
+{
+    int n = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        n += check_own(r, r->v[i], say, user);
+        n += check_heir(r, i, say, user);
+    }
+    return n;
+}

@@ -1,0 +1,34 @@
+/* Which callbacks there are, and what an op does to them. Every change of state goes
+ * through hcb_registry_apply(); nothing here knows of files of the run directory. */
+#ifndef HCB_REGISTRY_H
+#define HCB_REGISTRY_H
+
+#include "controller/callback.h"
+
+struct hcb_registry {
+    struct hcb_callback **v; /* in order of loading */
+    size_t n, cap;
+    struct hcb_world world;
+};
+
+void hcb_registry_close(struct hcb_registry *r); /* runs close() of every script, once */
+void hcb_registry_release(struct hcb_registry *r); /* frees all; runs nothing */
+struct hcb_callback *hcb_registry_find(const struct hcb_registry *r, const char *id);
+
+/* What became of an op. */
+struct hcb_outcome {
+    bool applied;
+    struct hcb_err err;          /* why not; or, with applied, a note or "" */
+    enum hcb_reason reason;      /* of a script that does not load */
+    char sha256[HCB_SHA256_HEX]; /* of the source, for loads and reloads; or "" */
+};
+
+void hcb_registry_apply(struct hcb_registry *r, const struct hcb_op *op,
+                        struct hcb_outcome *outcome);
+
+/* Looks at the files of every callback; each changed one becomes a reload (or a
+ * second try at a load), reported by `say`. Returns how many there were. */
+typedef void hcb_said_fn(void *user, const struct hcb_op *op, const struct hcb_outcome *outcome);
+int hcb_registry_check_files(struct hcb_registry *r, hcb_said_fn *say, void *user);
+
+#endif

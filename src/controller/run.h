@@ -1,0 +1,108 @@
+/* The inside of a handle: one run, and what its parts share. */
+#ifndef HCB_RUN_H
+#define HCB_RUN_H
+
+#include "base/lock.h"
+#include "control/commands.h"
+#include "control/config.h"
+#include "control/ledger.h"
+#include "control/rundir.h"
+#include "controller/cost.h"
+#include "controller/registry.h"
+#include "sink/metrics.h"
+#include <sys/types.h>
+
+struct hotcb {
+    struct hcb_err err; /* of the last failing call */
+    bool open;
+    pid_t pid;          /* a forked child has another, and does nothing */
+    char run[48];       /* "20261130-022920-4711-3f2a" */
+    char host[64];
+    char *framework;
+    int64_t log_bytes, metrics_bytes;
+
+    struct hcb_rundir dir;
+    struct hcb_sig dir_sig; /* the directory we opened; another one in its place is new */
+    bool lost;              /* it is gone */
+    struct hcb_lock lock;
+    struct hcb_log log;
+    struct hcb_spool metrics;
+    bool metrics_open;
+    struct hcb_ledger ledger;
+    struct hcb_commands commands;
+    struct hcb_watch config_watch;
+    struct hcb_value config;    /* as last read; null: never */
+    struct hcb_buf config_text; /* the same as text: values lose their spelling */
+    struct hcb_buf config_new;  /* what a look reads */
+    char *config_dir;
+    char *config_error;
+    bool state_trouble, status_trouble;
+
+    struct hcb_registry registry;
+    const char *stop_reason; /* NULL, or stop_text */
+    char stop_text[4096];
+
+    /* where the loop is */
+    int64_t step;
+    bool has_step;
+    int64_t counts[HCB_STEP_EVENTS]; /* of each step event: its step where none is set */
+
+    /* when to look */
+    int64_t debounce_steps, poll_interval_ns;
+    int64_t applies_to_look; /* applies until the next look may come */
+    int64_t last_look_ns, looks;
+    bool looked;
+    bool changed; /* something must be published */
+
+    int64_t started_ns, last_status_ns;
+    double started_wall;
+    int64_t rate_ns, rate_step; /* the sample that the rate is taken from */
+    bool has_rate_step;
+    double steps_per_s; /* negative: not known */
+    struct hcb_cost cost;
+    int64_t apply_ns; /* what this apply has cost so far */
+    int64_t dropped_effects;
+
+    char last_op[16], last_id[128], last_cmd[256], last_error[256]; /* for status */
+    bool has_last, last_applied, last_has_step;
+    int64_t last_step;
+    struct hcb_buf text, metric_lines; /* reused */
+};
+
+/* record.c: one op is done: ledger, log, status. */
+void hcb_record(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *outcome);
+/* The run itself did something to a callback (stop, fail, a script's disable). */
+void hcb_record_own(struct hotcb *h, enum hcb_op_kind kind, enum hcb_origin origin, char *id,
+                    enum hcb_reason reason, const char *why);
+void hcb_carry_out(void *run, struct hcb_callback *cb, bool ok); /* of struct hcb_world */
+/* 1, 10, 100, 1000, ...: what goes on is said at first, then less and less often. */
+bool hcb_worth_saying(int64_t repeats);
+
+/* look.c: takes in what changed. Returns the number of ops. */
+int hcb_look(struct hotcb *h);
+
+/* Status, ledger, state: in this order, see ledger.h. */
+void hcb_publish(struct hotcb *h);
+/* Of a forked child, whose handle does nothing from then on. */
+bool hcb_is_child(struct hotcb *h);
+
+/* hotcb.c: takes the lock of the run directory. */
+int hcb_run_lock(struct hotcb *h, struct hcb_err *err);
+
+/* Makes a relative path of a command absolute: it is meant from the run directory. */
+int hcb_run_resolve(const struct hotcb *h, struct hcb_op *op, struct hcb_err *err);
+
+/* dispatch.c */
+int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event);
+
+/* status.c */
+void hcb_status_write(struct hotcb *h, const char *state);
+void hcb_callbacks_json(struct hcb_buf *b, const struct hotcb *h);
+
+/* state.c */
+void hcb_state_write(struct hotcb *h);
+/* Reads hotcb.state.json into commands.place; *ledger_bytes and *seq come with it.
+ * A file that is not there or damaged is as good as none: the ledger knows the rest. */
+void hcb_state_read(struct hotcb *h, int64_t *ledger_bytes);
+
+#endif

@@ -1,0 +1,291 @@
+/* hotcb.status.json: how the run is, for whoever asks. */
+#include "base/clock.h"
+#include "base/json.h"
+#include "controller/run.h"
+#include "script/guard.h"
+#include <string.h>
+
+#define RATE_INTERVAL_NS 1000000000
+
+static void text_field(struct hcb_buf *b, const char *key, const char *text)
+{
+    hcb_json_key(b, key);
+    hcb_json_str(b, text);
+}
+
+static void int_field(struct hcb_buf *b, const char *key, int64_t v)
+{
+    hcb_json_key(b, key);
+    hcb_json_int(b, v);
+}
+
+static void real_field(struct hcb_buf *b, const char *key, double v)
+{
+    hcb_json_key(b, key);
+    hcb_json_real(b, v);
+}
+
+static void bool_field(struct hcb_buf *b, const char *key, bool v)
+{
+    hcb_json_key(b, key);
+    hcb_json_bool(b, v);
+}
+
+static void null_field(struct hcb_buf *b, const char *key)
+{
+    hcb_json_key(b, key);
+    hcb_json_null(b);
+}
+
+static void step_field(struct hcb_buf *b, const char *key, bool has, int64_t step)
+{
+    if (has)
+        int_field(b, key, step);
+    else
+        null_field(b, key);
+}
+
+/* Three digits are what a person reads. */
+static double rounded(double v)
+{
+    double unit = 1;
+    while (v > 0 && v / unit < 100 && unit > 1e-6)
+        unit /= 10;
+    return (double)(int64_t)(v / unit + 0.5) * unit;
+}
+
+/* ---- callbacks ------------------------------------------------------------- */
+
+static void put_fault(struct hcb_buf *b, const struct hotcb *h, const struct hcb_callback *cb)
+{
+    hcb_json_key(b, "error");
+    if (cb->fault.reason == HCB_FINE) {
+        hcb_json_null(b);
+        return;
+    }
+    hcb_json_open(b, '{');
+    text_field(b, "reason", hcb_reason_name(cb->fault.reason));
+    text_field(b, "message", cb->fault.message);
+    text_field(b, "traceback", cb->fault.traceback);
+    step_field(b, "step", cb->fault_has_step, cb->fault_step);
+    text_field(b, "event", cb->fault_event < 0 ? NULL
+                                               : h->registry.world.events.names[cb->fault_event]);
+    int_field(b, "count", cb->fault_repeats);
+    hcb_json_close(b, '}');
+}
+
+static void put_events(struct hcb_buf *b, const struct hotcb *h, const struct hcb_callback *cb)
+{
+    const struct hcb_events *events = &h->registry.world.events;
+    const struct hcb_value *wanted = cb->script ? hcb_script_events(cb->script) : NULL;
+    hcb_json_key(b, "events");
+    if (wanted)
+        hcb_json_value(b, wanted);
+    else
+        hcb_json_null(b);
+    hcb_json_key(b, "waiting_for");
+    hcb_json_open(b, '[');
+    for (int id = 0; wanted && id < events->n; id++)
+        if ((cb->wants >> id & 1) && !events->seen[id])
+            hcb_json_str(b, events->names[id]);
+    hcb_json_close(b, ']');
+}
+
+static void put_params(struct hcb_buf *b, const struct hcb_callback *cb)
+{
+    struct hcb_value scratch = {0};
+    const struct hcb_params *declared = cb->script ? hcb_script_params(cb->script) : NULL;
+    hcb_json_key(b, "params");
+    hcb_json_value(b, cb->script ? hcb_script_values(cb->script, &scratch) : &cb->set);
+    hcb_json_key(b, "declared");
+    if (declared)
+        hcb_params_json(b, declared);
+    else
+        hcb_json_null(b);
+    hcb_value_release(&scratch);
+}
+
+static void put_limits(struct hcb_buf *b, const struct hcb_limits *limits)
+{
+    hcb_json_key(b, "limits");
+    hcb_json_open(b, '{');
+    int_field(b, "time_ms", limits->time_ms);
+    int_field(b, "memory_mb", limits->memory_mb);
+    int_field(b, "errors", limits->errors);
+    bool_field(b, "coroutines", limits->coroutines);
+    hcb_json_close(b, '}');
+}
+
+static void put_counters(struct hcb_buf *b, const struct hcb_callback *cb)
+{
+    int_field(b, "calls", cb->calls);
+    int_field(b, "failures", cb->failed_calls);
+    if (cb->calls > 0)
+        real_field(b, "us_per_call", rounded((double)cb->cost_ns / 1e3 / (double)cb->calls));
+    else
+        null_field(b, "us_per_call");
+    if (cb->script)
+        real_field(b, "memory_kb", rounded((double)hcb_script_memory(cb->script) / 1024));
+    else
+        null_field(b, "memory_kb");
+}
+
+static void put_callback(struct hcb_buf *b, const struct hotcb *h, const struct hcb_callback *cb)
+{
+    char sum[HCB_SHA256_HEX];
+    hcb_sha256_hex(cb->sum, sum);
+    hcb_json_open(b, '{');
+    text_field(b, "id", cb->id);
+    text_field(b, "state", cb->failed ? "FAILED" : cb->enabled ? "on" : "off");
+    bool_field(b, "enabled", cb->enabled);
+    text_field(b, "name", cb->script ? hcb_script_name(cb->script) : NULL);
+    text_field(b, "kind", hcb_target_kind_name(cb->target.kind));
+    text_field(b, "path", cb->target.path);
+    text_field(b, "symbol", cb->target.symbol);
+    text_field(b, "sha256", cb->script ? sum : NULL);
+    int_field(b, "version", cb->version);
+    text_field(b, "origin", hcb_origin_name(cb->origin));
+    put_counters(b, cb);
+    put_params(b, cb);
+    text_field(b, "schedule", cb->script ? hcb_script_schedule(cb->script) : NULL);
+    put_events(b, h, cb);
+    put_limits(b, &cb->limits);
+    text_field(b, "pending", cb->pending);
+    put_fault(b, h, cb);
+    hcb_json_close(b, '}');
+}
+
+void hcb_callbacks_json(struct hcb_buf *b, const struct hotcb *h)
+{
+    hcb_json_open(b, '[');
+    for (size_t i = 0; i < h->registry.n; i++)
+        put_callback(b, h, h->registry.v[i]);
+    hcb_json_close(b, ']');
+}
+
+/* ---- the run --------------------------------------------------------------- */
+
+static void measure_rate(struct hotcb *h, int64_t now_ns)
+{
+    if (now_ns - h->rate_ns < RATE_INTERVAL_NS && h->has_rate_step)
+        return;
+    double dt = (double)(now_ns - h->rate_ns) / 1e9;
+    bool known = h->has_rate_step && h->has_step && h->step >= h->rate_step && dt > 0;
+    h->steps_per_s = known ? ((double)h->step - (double)h->rate_step) / dt : -1;
+    h->has_rate_step = h->has_step;
+    h->rate_step = h->step;
+    h->rate_ns = now_ns;
+}
+
+static void put_identity(struct hcb_buf *b, const struct hotcb *h, const char *state)
+{
+    int_field(b, "format", 1);
+    text_field(b, "hotcb", HOTCB_VERSION);
+    text_field(b, "run", h->run);
+    int_field(b, "pid", h->pid);
+    text_field(b, "host", h->host);
+    text_field(b, "dir", h->dir.dir);
+    text_field(b, "state", state);
+    real_field(b, "started", h->started_wall);
+    real_field(b, "beat", hcb_clock_wall());
+}
+
+static void put_progress(struct hcb_buf *b, struct hotcb *h, int64_t now_ns)
+{
+    double up = (double)(now_ns - h->started_ns) / 1e9;
+    real_field(b, "uptime_s", up);
+    step_field(b, "step", h->has_step, h->step);
+    int_field(b, "applies", h->cost.applies);
+    int_field(b, "looks", h->looks);
+    measure_rate(h, now_ns);
+    if (h->steps_per_s < 0)
+        null_field(b, "steps_per_s");
+    else
+        real_field(b, "steps_per_s", rounded(h->steps_per_s));
+    hcb_json_key(b, "look");
+    hcb_json_open(b, '{');
+    text_field(b, "method", "stat");
+    int_field(b, "poll_interval_ms", h->poll_interval_ns / 1000000);
+    int_field(b, "debounce_steps", h->debounce_steps);
+    hcb_json_close(b, '}');
+    hcb_json_key(b, "cost");
+    hcb_json_open(b, '{');
+    real_field(b, "percent", up > 0 ? rounded((double)h->cost.total_ns / 1e7 / up) : 0);
+    real_field(b, "p99_ms", rounded(hcb_cost_p99_ms(&h->cost)));
+    hcb_json_close(b, '}');
+    text_field(b, "guard", HCB_GUARD_NAME);
+    text_field(b, "stop_reason", h->stop_reason);
+}
+
+static void put_files(struct hcb_buf *b, const struct hotcb *h)
+{
+    hcb_json_key(b, "config");
+    hcb_json_open(b, '{');
+    text_field(b, "path", h->dir.config);
+    text_field(b, "error", h->config_error);
+    hcb_json_close(b, '}');
+    hcb_json_key(b, "commands");
+    hcb_json_open(b, '{');
+    text_field(b, "path", h->dir.commands);
+    int_field(b, "offset", h->commands.place.offset);
+    int_field(b, "lines", h->commands.place.lines);
+    bool_field(b, "queued_more", h->commands.more);
+    hcb_json_close(b, '}');
+    hcb_json_key(b, "dropped");
+    hcb_json_open(b, '{');
+    int_field(b, "effects", h->dropped_effects);
+    int_field(b, "log_lines", h->log.spool.dropped);
+    int_field(b, "scalars", h->metrics.dropped);
+    hcb_json_close(b, '}');
+}
+
+static void put_seen(struct hcb_buf *b, const struct hcb_events *events)
+{
+    hcb_json_key(b, "events");
+    hcb_json_open(b, '[');
+    for (int id = 0; id < events->n; id++)
+        if (events->seen[id])
+            hcb_json_str(b, events->names[id]);
+    hcb_json_close(b, ']');
+}
+
+static void put_last(struct hcb_buf *b, const struct hotcb *h)
+{
+    hcb_json_key(b, "last");
+    if (!h->has_last) {
+        hcb_json_null(b);
+        return;
+    }
+    hcb_json_open(b, '{');
+    text_field(b, "op", h->last_op);
+    text_field(b, "id", *h->last_id ? h->last_id : NULL);
+    text_field(b, "decision", h->last_applied ? "applied" : "rejected");
+    step_field(b, "step", h->last_has_step, h->last_step);
+    text_field(b, "error", *h->last_error ? h->last_error : NULL);
+    text_field(b, "cmd", *h->last_cmd ? h->last_cmd : NULL);
+    hcb_json_close(b, '}');
+}
+
+void hcb_status_write(struct hotcb *h, const char *state)
+{
+    struct hcb_buf *b = &h->text;
+    struct hcb_err err;
+    int64_t now_ns = hcb_clock_ns();
+    hcb_buf_reset(b);
+    hcb_json_open(b, '{');
+    put_identity(b, h, state);
+    put_progress(b, h, now_ns);
+    put_files(b, h);
+    put_seen(b, &h->registry.world.events);
+    put_last(b, h);
+    hcb_json_key(b, "callbacks");
+    hcb_callbacks_json(b, h);
+    hcb_json_close(b, '}');
+    hcb_buf_char(b, '\n');
+    h->last_status_ns = now_ns;
+    int status = b->oom ? hcb_fail_nomem(&err)
+                        : hcb_file_replace(h->dir.status, b->data, b->len, &err);
+    if (status < 0 && !h->status_trouble)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "%s; it is tried again", err.text);
+    h->status_trouble = status < 0;
+}

@@ -1,0 +1,340 @@
+/* A multi-layer perceptron learns Fashion-MNIST, with hotcb in its loop.
+ *
+ * One thread, and the same bits for the same seed. All that concerns hotcb is in the
+ * section "hotcb"; the training only calls tell(), tell_lr() and over(). With
+ * --no-hotcb these call nothing, and the weights must come out the same. */
+#include "mlp.h"
+
+#include <hotcb/hotcb.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct options {
+    const char *dir, *data;
+    bool no_hotcb, quiet;
+    int64_t epochs, steps, batch, seed, train, sleep_ms, nan_at, poll_ms, debounce;
+    double lr, momentum;
+};
+
+struct trainer {
+    struct options opt;
+    hotcb *hotcb;
+    hotcb_env *env;
+    struct images train, test;
+    struct mlp mlp;
+    uint32_t *order; // (train.n), in which the images are shown
+    uint64_t rng;
+    double lr;
+    int64_t step, epoch; // the current or last ones; -1 before the first
+    bool over;           // a callback or a signal asked the run to stop
+};
+
+static volatile sig_atomic_t signalled;
+
+/* ---- hotcb ----------------------------------------------------------------- */
+
+/* What the loop knows at one moment; NULL is what it does not know there. */
+struct moment {
+    const char *phase;
+    const int64_t *batch_idx;
+    const double *loss, *accuracy, *grad_norm;
+};
+
+static void open_hotcb(struct trainer *t)
+{
+    hotcb_options opt = HOTCB_OPTIONS_INIT;
+    opt.dir = t->opt.dir;
+    opt.debounce_steps = t->opt.debounce;
+    opt.poll_interval_ms = t->opt.poll_ms ? t->opt.poll_ms : -1; // 0 would mean the default
+    if (hotcb_open(&t->hotcb, &opt) < 0)
+        fprintf(stderr, "train_mlp: training without hotcb: %s\n", hotcb_errmsg(t->hotcb));
+    t->env = hotcb_env_new();
+}
+
+static void close_hotcb(struct trainer *t)
+{
+    hotcb_env_free(t->env);
+    hotcb_close(t->hotcb);
+}
+
+/* Kept: callbacks see it until the next epoch sets another. */
+static void tell_lr(const struct trainer *t)
+{
+    if (t->opt.no_hotcb)
+        return;
+    hotcb_env_num(t->env, "metrics.lr", t->lr);
+    hotcb_env_keep(t->env, "metrics.lr");
+}
+
+static void tell(const struct trainer *t, const char *event, const struct moment *m)
+{
+    if (t->opt.no_hotcb)
+        return;
+    hotcb_env_step(t->env, t->step < 0 ? 0 : t->step);
+    hotcb_env_int(t->env, "epoch", t->epoch < 0 ? 0 : t->epoch);
+    hotcb_env_str(t->env, "phase", m->phase);
+    if (m->batch_idx)
+        hotcb_env_int(t->env, "batch_idx", *m->batch_idx);
+    if (m->loss)
+        hotcb_env_num(t->env, "loss", *m->loss);
+    if (m->accuracy)
+        hotcb_env_num(t->env, "metrics.accuracy", *m->accuracy);
+    if (m->grad_norm)
+        hotcb_env_num(t->env, "metrics.grad_norm", *m->grad_norm);
+    hotcb_apply(t->hotcb, t->env, event);
+}
+
+/* Whether the run was asked to stop; the first time, it says by whom. */
+static bool over(struct trainer *t)
+{
+    const char *why = signalled ? "interrupted" : NULL;
+    if (!why && !t->opt.no_hotcb)
+        why = hotcb_stop_reason(t->hotcb);
+    if (why && !t->over)
+        printf("stopped at step %" PRId64 ": %s\n", t->step < 0 ? 0 : t->step, why);
+    return t->over = t->over || why;
+}
+
+/* ---- training -------------------------------------------------------------- */
+
+static void shuffle(uint32_t *order, size_t n, uint64_t *rng)
+{
+    for (size_t i = n; i > 1; i--) {
+        size_t j = random_bits(rng) % i;
+        uint32_t held = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = held;
+    }
+}
+
+static double now_s(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static void slow_down(int64_t ms)
+{
+    struct timespec ts = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
+    if (ms > 0)
+        nanosleep(&ts, NULL); // a signal ends it early, as it should
+}
+
+/* Forward, backward and update with one batch. Returns its mean loss. */
+static double train_step(struct trainer *t, int64_t batch_idx)
+{
+    struct mlp *m = &t->mlp;
+    size_t n = (size_t)t->opt.batch, hits;
+    t->step++;
+    mlp_fill(m, &t->train, t->order, (size_t)batch_idx * n, n);
+    mlp_forward(m, n);
+    if (t->step == t->opt.nan_at)
+        m->layers[LAYERS - 1].y[0] = NAN; // reaches the loss and, if it may, all weights
+    double loss = mlp_loss(m, n, &hits) / (double)n, accuracy = (double)hits / (double)n;
+    mlp_backward(m, n);
+
+    double grad_norm = mlp_grad_norm(m);
+    struct moment now = { .phase = "train", .batch_idx = &batch_idx, .loss = &loss,
+                          .grad_norm = &grad_norm };
+    tell(t, "grads_ready", &now);
+    if (over(t))
+        return loss; // before the update: what made a guard stop stays out of the weights
+    mlp_update(m, (float)t->lr, (float)t->opt.momentum);
+
+    now.accuracy = &accuracy;
+    tell(t, "train_step_end", &now);
+    slow_down(t->opt.sleep_ms);
+    return loss;
+}
+
+/* Mean loss and accuracy over the test images. */
+static double evaluate(struct trainer *t, double *accuracy)
+{
+    size_t batch = (size_t)t->opt.batch, n, hits, all_hits = 0;
+    double sum = 0;
+    for (size_t first = 0; first < t->test.n; first += n) {
+        n = t->test.n - first < batch ? t->test.n - first : batch;
+        mlp_fill(&t->mlp, &t->test, NULL, first, n);
+        mlp_forward(&t->mlp, n);
+        sum += mlp_loss(&t->mlp, n, &hits);
+        all_hits += hits;
+    }
+    *accuracy = (double)all_hits / (double)t->test.n;
+    return sum / (double)t->test.n;
+}
+
+static bool steps_left(const struct trainer *t)
+{
+    return !t->opt.steps || t->step + 1 < t->opt.steps;
+}
+
+static void train_epoch(struct trainer *t)
+{
+    double began = now_s(), sum = 0, accuracy;
+    int64_t batch_idx = 0, batches = (int64_t)t->train.n / t->opt.batch;
+    t->epoch++;
+    t->lr = t->opt.lr / (double)(t->epoch + 1);
+    tell_lr(t);
+    shuffle(t->order, t->train.n, &t->rng);
+    for (; batch_idx < batches && steps_left(t) && !over(t); batch_idx++)
+        sum += train_step(t, batch_idx);
+    if (over(t))
+        return;
+    double loss = sum / (double)batch_idx, test_loss = evaluate(t, &accuracy);
+    tell(t, "eval_end", &(struct moment){ .phase = "val", .loss = &test_loss,
+                                          .accuracy = &accuracy });
+    tell(t, "epoch_end", &(struct moment){ .phase = "train", .loss = &loss });
+    if (!t->opt.quiet)
+        printf("epoch %" PRId64 "  loss %.4f  test loss %.4f  test accuracy %.2f %%  %.1f s\n",
+               t->epoch, loss, test_loss, 100 * accuracy, now_s() - began);
+}
+
+static void train(struct trainer *t)
+{
+    tell(t, "fit_start", &(struct moment){ .phase = "train" });
+    while ((!t->opt.epochs || t->epoch + 1 < t->opt.epochs) && steps_left(t) && !over(t))
+        train_epoch(t);
+    tell(t, "fit_end", &(struct moment){ .phase = "train" });
+}
+
+static void trainer_init(struct trainer *t)
+{
+    const struct options *o = &t->opt;
+    const size_t most = 1000000; // images; more would not be Fashion-MNIST
+    t->train = images_read(o->data, "train", o->train ? (size_t)o->train : most);
+    t->test = images_read(o->data, "t10k", most);
+    if (t->train.n < (size_t)o->batch)
+        die("%zu training images do not fill a batch of %" PRId64, t->train.n, o->batch);
+    t->rng = (uint64_t)o->seed;
+    t->lr = o->lr;
+    t->step = t->epoch = -1;
+    mlp_init(&t->mlp, (size_t)o->batch, &t->rng);
+    t->order = need(t->train.n, sizeof *t->order);
+    for (size_t i = 0; i < t->train.n; i++)
+        t->order[i] = (uint32_t)i;
+    if (!o->quiet)
+        printf("%zu weights, %zu training images, %zu steps an epoch\n", t->mlp.n, t->train.n,
+               t->train.n / (size_t)o->batch);
+}
+
+static void trainer_release(struct trainer *t)
+{
+    mlp_release(&t->mlp);
+    images_release(&t->train);
+    images_release(&t->test);
+    free(t->order);
+}
+
+/* ---- the command line ------------------------------------------------------ */
+
+enum kind { SWITCH, TEXT, WHOLE, REAL };
+
+static const struct flag {
+    const char *name, *unit;
+    enum kind kind;
+    size_t at; // where in struct options
+    double min, max;
+    const char *help;
+} flags[] = {
+#define AT(field) offsetof(struct options, field)
+    { "--dir", "DIR", TEXT, AT(dir), 0, 0, "the run directory (runs/mlp)" },
+    { "--data", "DIR", TEXT, AT(data), 0, 0, "where the data set is" },
+    { "--no-hotcb", "", SWITCH, AT(no_hotcb), 0, 0, "train without calling the library" },
+    { "--quiet", "", SWITCH, AT(quiet), 0, 0, "print only why it stopped and the checksum" },
+    { "--epochs", "N", WHOLE, AT(epochs), 0, 1e9, "stop after N epochs (3); 0: never" },
+    { "--steps", "N", WHOLE, AT(steps), 0, 1e15, "stop after N steps; 0: never (0)" },
+    { "--batch", "N", WHOLE, AT(batch), 1, 4096, "images a step (64)" },
+    { "--lr", "X", REAL, AT(lr), 0, 1e9, "learning rate of epoch 0 (0.03); X/2, X/3 ... after it" },
+    { "--momentum", "X", REAL, AT(momentum), 0, 1, "of the gradient (0.9)" },
+    { "--seed", "N", WHOLE, AT(seed), 0, 1e15, "of the weights and the order of images (1)" },
+    { "--train", "N", WHOLE, AT(train), 0, 1e6, "use only the first N training images; 0: all" },
+    { "--sleep-ms", "N", WHOLE, AT(sleep_ms), 0, 1e6, "sleep after each step (0)" },
+    { "--nan-at", "STEP", WHOLE, AT(nan_at), -1, 1e15, "put a NaN into that step (-1: none)" },
+    { "--poll-ms", "N", WHOLE, AT(poll_ms), 0, 1e9, "hotcb looks every N ms (50); 0: every step" },
+    { "--debounce", "N", WHOLE, AT(debounce), 1, 1e9, "and at every N-th apply at most (1)" },
+#undef AT
+};
+static const size_t n_flags = sizeof flags / sizeof *flags;
+
+static _Noreturn void usage(void)
+{
+    printf("usage: train_mlp [flag ...]\n");
+    for (size_t i = 0; i < n_flags; i++)
+        printf("  %-10s %-4s  %s\n", flags[i].name, flags[i].unit, flags[i].help);
+    exit(0);
+}
+
+static void set_flag(struct options *o, const struct flag *f, const char *value)
+{
+    void *to = (char *)o + f->at;
+    char *end = "";
+    double number = f->min;
+    errno = 0;
+    if (f->kind == SWITCH)
+        *(bool *)to = true;
+    else if (!value || !*value)
+        die("%s: a value is missing; see --help", f->name);
+    else if (f->kind == TEXT)
+        *(const char **)to = value;
+    else if (f->kind == REAL)
+        number = *(double *)to = strtod(value, &end);
+    else
+        number = (double)(*(int64_t *)to = strtoll(value, &end, 10));
+    if (errno || *end || !(number >= f->min && number <= f->max))
+        die("%s %s: not a number from %g to %g", f->name, value, f->min, f->max);
+}
+
+static void parse_flags(struct options *o, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        size_t f = 0;
+        while (f < n_flags && strcmp(argv[i], flags[f].name) != 0)
+            f++;
+        if (f == n_flags && strcmp(argv[i], "--help") == 0)
+            usage();
+        if (f == n_flags)
+            die("%s: no such flag; see --help", argv[i]);
+        i += flags[f].kind != SWITCH;
+        set_flag(o, &flags[f], i < argc ? argv[i] : NULL);
+    }
+}
+
+static void on_signal(int number)
+{
+    signalled = number;
+}
+
+/* The first SIGINT or SIGTERM ends the training cleanly, a second one at once. */
+static void catch_signals(void)
+{
+    struct sigaction act = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_RESETHAND };
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    struct trainer t = { .opt = { .dir = "runs/mlp", .data = "/usr/share/datasets/fashion-mnist",
+                                  .epochs = 3, .batch = 64, .lr = 0.03, .momentum = 0.9,
+                                  .seed = 1, .nan_at = -1, .poll_ms = 50, .debounce = 1 } };
+    parse_flags(&t.opt, argc, argv);
+    setvbuf(stdout, NULL, _IOLBF, 0); // a line is seen when it is printed, through a pipe too
+    catch_signals();
+    trainer_init(&t);
+    if (!t.opt.no_hotcb)
+        open_hotcb(&t);
+    train(&t);
+    if (!t.opt.no_hotcb)
+        close_hotcb(&t);
+    printf("weights %016" PRIx64 "\n", mlp_checksum(&t.mlp));
+    trainer_release(&t);
+    return 0;
+}

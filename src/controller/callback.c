@@ -161,14 +161,14 @@ static void read_wants(struct hcb_callback *cb, struct hcb_world *world)
     cb->wants = events ? 0 : UINT64_MAX;
     for (size_t i = 0; events && i < events->u.list.n; i++) {
         const char *name = events->u.list.v[i].u.text.s;
-        int id = hcb_event_id(&world->events, name);
+        int id = hcb_event_wanted(&world->events, name);
         if (id >= 0)
             cb->wants |= UINT64_C(1) << id;
         else
             hcb_log(world->log, HOTCB_WARN, cb->id,
-                    "event '%.60s' can never come: a run has at most %d kinds of event, "
-                    "with names of at most %d bytes", name, HCB_EVENT_MAX,
-                    HCB_EVENT_NAME_MAX);
+                    "event '%.60s' is not waited for: names have at most %d bytes, and scripts may "
+                    "name at most %d kinds of event that have not come yet", name,
+                    HCB_EVENT_NAME_MAX, HCB_EVENT_WANTED_MAX - HCB_EVENT_CANONICAL);
     }
 }
 

@@ -42,29 +42,34 @@ static bool is_fit(const char *name, size_t n)
     return true;
 }
 
-static int add(struct hcb_events *e, const char *name)
+static int add(struct hcb_events *e, const char *name, int max)
 {
     size_t n = strlen(name);
     for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
         if (strcmp(aliases[i].name, name) == 0)
             return (int)aliases[i].id;
-    if (e->n == HCB_EVENT_MAX || !is_fit(name, n))
+    if (e->n >= max || !is_fit(name, n))
         return -1;
     memcpy(e->names[e->n], name, n + 1);
     return e->n++;
 }
 
-int hcb_event_id(struct hcb_events *e, const char *name)
+static int find_or_add(struct hcb_events *e, const char *name, int max)
 {
     if (!name)
         return -1;
     for (int i = 0; i < e->n; i++)
         if (strcmp(e->names[i], name) == 0)
             return i;
-    return add(e, name);
+    return add(e, name, max);
 }
 
-bool hcb_event_is_step(int id)
+int hcb_event_id(struct hcb_events *e, const char *name)
 {
-    return id == HCB_TRAIN_STEP_END || id == HCB_VAL_STEP_END || id == HCB_GRADS_READY;
+    return find_or_add(e, name, HCB_EVENT_MAX);
+}
+
+int hcb_event_wanted(struct hcb_events *e, const char *name)
+{
+    return find_or_add(e, name, HCB_EVENT_WANTED_MAX);
 }

@@ -23,6 +23,7 @@ enum hcb_event_id {
 };
 
 #define HCB_EVENT_MAX 64      /* kinds of event in one run, the canonical ones included */
+#define HCB_EVENT_WANTED_MAX 32 /* so many of them at most for scripts that wait for them */
 #define HCB_EVENT_NAME_MAX 63 /* bytes of a name */
 
 /* The table of one run: names get small numbers, the first time they are seen. */
@@ -39,7 +40,8 @@ void hcb_events_init(struct hcb_events *e);
  * train_end is fit_end. -1: no room for another event, or no fit name. */
 int hcb_event_id(struct hcb_events *e, const char *name);
 
-/* Whether `schedule` counts it: train_step_end, val_step_end, grads_ready. */
-bool hcb_event_is_step(int id);
+/* The same for a name that a script lists. Scripts cannot use up the room that the
+ * host needs for events of its own. */
+int hcb_event_wanted(struct hcb_events *e, const char *name);
 
 #endif

@@ -332,8 +332,23 @@ static void test_events(void **state)
         assert_int_equal(hcb_event_id(&e, rows[i].name), rows[i].id);
     assert_string_equal(e.names[HCB_EVENT_CANONICAL], "mine");
     assert_false(e.seen[HCB_EVENT_CANONICAL]);
-    assert_true(hcb_event_is_step(HCB_TRAIN_STEP_END) && hcb_event_is_step(HCB_GRADS_READY));
-    assert_false(hcb_event_is_step(HCB_FIT_END) || hcb_event_is_step(HCB_EVENT_CANONICAL));
+}
+
+/* What scripts wait for leaves room for what the host emits. */
+static void test_wanted_events(void **state)
+{
+    (void)state;
+    struct hcb_events e;
+    char name[32];
+    hcb_events_init(&e);
+    for (int i = HCB_EVENT_CANONICAL; i < HCB_EVENT_WANTED_MAX; i++) {
+        snprintf(name, sizeof(name), "wanted%d", i);
+        assert_int_equal(hcb_event_wanted(&e, name), i);
+    }
+    assert_int_equal(hcb_event_wanted(&e, "one_more"), -1);
+    assert_int_equal(hcb_event_id(&e, "one_more"), HCB_EVENT_WANTED_MAX);
+    assert_int_equal(hcb_event_wanted(&e, "one_more"), HCB_EVENT_WANTED_MAX);
+    assert_int_equal(hcb_event_wanted(&e, "train_batch_end"), HCB_TRAIN_STEP_END);
 }
 
 static void test_too_many_events(void **state)
@@ -369,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_many_keys),
         cmocka_unit_test(test_null),
         cmocka_unit_test(test_events),
+        cmocka_unit_test(test_wanted_events),
         cmocka_unit_test(test_too_many_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -427,6 +427,7 @@ static void last_op_text(struct hcb_buf *b, const struct hcb_value *last)
 {
     const char *op = hcb_map_text(last, "op", "?"), *id = hcb_map_text(last, "id", NULL);
     const char *decision = hcb_map_text(last, "decision", "?");
+    const struct hcb_value *params = hcb_map_get(last, "params");
     if (strcmp(op, "fail") == 0) {
         hcb_buf_printf(b, "%s failed", id ? id : "?");
         return;
@@ -434,6 +435,10 @@ static void last_op_text(struct hcb_buf *b, const struct hcb_value *last)
     hcb_buf_str(b, strcmp(op, "set_params") == 0 ? "set" : op);
     if (id)
         hcb_buf_printf(b, " %s", id);
+    for (size_t i = 0; params && params->type == HCB_MAP && i < params->u.map.n; i++) {
+        hcb_buf_printf(b, " %s=", params->u.map.p[i].key);
+        cli_value_text(b, &params->u.map.p[i].value);
+    }
     hcb_buf_printf(b, "  %s", strcmp(decision, "rejected") == 0 ? "refused" : decision);
 }
 

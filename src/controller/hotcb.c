@@ -163,11 +163,14 @@ int hcb_run_lock(struct hotcb *h, struct hcb_err *err)
     return status;
 }
 
-/* The config belongs to people: made only where nothing is. */
-static int make_files(struct hotcb *h)
+/* The config belongs to people, and is optional: one to begin with is put only into a
+ * directory of our own. */
+static int make_files(struct hotcb *h, bool own_config)
 {
-    int status = hcb_file_touch(h->dir.config, HCB_CONFIG_TEMPLATE, &h->err);
-    return status < 0 ? status : hcb_file_touch(h->dir.commands, "", &h->err);
+    struct hcb_err err;
+    if (own_config && hcb_file_touch(h->dir.config, HCB_CONFIG_TEMPLATE, &err) < 0)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
+    return hcb_file_touch(h->dir.commands, "", &h->err);
 }
 
 static void warn_if_writable(struct hotcb *h, const char *path, mode_t bits)
@@ -209,11 +212,12 @@ static int open_sinks(struct hotcb *h)
     return 0;
 }
 
-static int open_run(struct hotcb *h, bool create)
+static int open_run(struct hotcb *h, const hotcb_options *opt)
 {
     int status;
-    if ((status = open_directory(h, create)) < 0 || (status = hcb_run_lock(h, &h->err)) < 0 ||
-        (status = make_files(h)) < 0 || (status = open_sinks(h)) < 0 ||
+    if ((status = open_directory(h, !opt->no_create)) < 0 ||
+        (status = hcb_run_lock(h, &h->err)) < 0 ||
+        (status = make_files(h, !opt->config_path)) < 0 || (status = open_sinks(h)) < 0 ||
         (status = open_history(h)) < 0)
         return status;
     warn_if_writable(h, h->dir.dir, S_IWOTH);
@@ -233,7 +237,7 @@ int hotcb_open(hotcb **out, const hotcb_options *options)
     read_options(&opt, options);
     int status = init(h, &opt);
     if (status == 0)
-        status = open_run(h, !opt.no_create);
+        status = open_run(h, &opt);
     h->open = status == 0;
     if (status == 0)
         hcb_status_write(h, "running");
@@ -258,6 +262,7 @@ static void release(struct hotcb *h)
     hcb_commands_release(&h->commands);
     hcb_watch_release(&h->config_watch);
     hcb_value_release(&h->config);
+    hcb_value_release(&h->last_params);
     hcb_buf_release(&h->config_text);
     hcb_buf_release(&h->config_new);
     hcb_rundir_release(&h->dir);

@@ -17,6 +17,9 @@ static void remember_last(struct hotcb *h, const struct hcb_op *op,
     h->last_step = h->step;
     snprintf(h->last_op, sizeof h->last_op, "%s", hcb_op_name(op->kind));
     snprintf(h->last_id, sizeof h->last_id, "%s", op->id ? op->id : "");
+    hcb_value_release(&h->last_params);
+    if (op->kind == HCB_OP_SET)
+        hcb_value_copy(&h->last_params, &op->params); /* null where there is no memory */
     snprintf(h->last_cmd, sizeof h->last_cmd, "%s", op->cmd ? op->cmd : "");
     size_t n = out->applied ? 0 : hcb_utf8_cut(out->err.text, strnlen(out->err.text, 255));
     memcpy(h->last_error, out->err.text, n);

@@ -64,6 +64,7 @@ struct hotcb {
     int64_t dropped_effects;
 
     char last_op[16], last_id[128], last_cmd[256], last_error[256]; /* for status */
+    struct hcb_value last_params; /* of a set_params, else null */
     bool has_last, last_applied, last_has_step;
     int64_t last_step;
     struct hcb_buf text, metric_lines; /* reused */

@@ -259,6 +259,8 @@ static void put_last(struct hcb_buf *b, const struct hotcb *h)
     hcb_json_open(b, '{');
     text_field(b, "op", h->last_op);
     text_field(b, "id", *h->last_id ? h->last_id : NULL);
+    hcb_json_key(b, "params");
+    hcb_json_value(b, &h->last_params);
     text_field(b, "decision", h->last_applied ? "applied" : "rejected");
     step_field(b, "step", h->last_has_step, h->last_step);
     text_field(b, "error", *h->last_error ? h->last_error : NULL);

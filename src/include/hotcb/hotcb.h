@@ -105,7 +105,7 @@ typedef void hotcb_log_fn(void *user, enum hotcb_level level, const char *callba
 typedef struct hotcb_options {
     size_t size;
     const char *dir;           /* run directory; default "." */
-    const char *config_path;   /* default dir/hotcb.yaml */
+    const char *config_path;   /* default dir/hotcb.yaml, made if missing; another: optional */
     const char *commands_path; /* default dir/hotcb.commands.jsonl */
     const char *search_path;   /* directories, separated by ':', where scripts may `require`
                                   from; default: the environment's HOTCB_PATH */
@@ -179,7 +179,7 @@ HOTCB_API const char *hotcb_stop_reason(const hotcb *h);
  * Errors: EFORMAT (not a command), EREFUSED or ENOENT (not applied). */
 HOTCB_API int hotcb_command(hotcb *h, const char *json);
 
-/* Appends one command to the command file of the run directory `dir`, which
+/* Appends one command to hotcb.commands.jsonl of the run directory `dir`, which
  * must exist. It may belong to another process, or to none yet. On failure a
  * sentence is left in err[err_size]. Errors: EFORMAT, ENOENT, EIO. */
 HOTCB_API int hotcb_send(const char *dir, const char *json, char *err, size_t err_size);
@@ -224,7 +224,8 @@ HOTCB_API void hotcb_free(void *p);
  * stale is ever shown as fresh. hotcb_env_keep() makes a value stay.
  *
  * The first use of a key allocates a slot, later ones do not (a longer string
- * may). Errors: EINVAL for a NULL or empty key, or one longer than 255 bytes. */
+ * may). Errors: EINVAL for a NULL or empty key, one longer than 255 bytes, or one
+ * that is a group's name. The step is an integer, whichever function sets it. */
 
 HOTCB_API hotcb_env *hotcb_env_new(void); /* NULL when out of memory */
 HOTCB_API void hotcb_env_free(hotcb_env *env);

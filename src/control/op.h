@@ -35,6 +35,7 @@ enum hcb_op_kind {
     X(HCB_FROM_YAML, "yaml")       /* a changed key of hotcb.yaml */            \
     X(HCB_FROM_FILE, "file")       /* a changed script */                       \
     X(HCB_FROM_HOST, "host")       /* hotcb_command() */                        \
+    X(HCB_FROM_RESUME, "resume")   /* what an earlier process had */            \
     X(HCB_FROM_SCRIPT, "script")   /* what a script asked for */                \
     X(HCB_FROM_RUN, "run")         /* the controller: a failure, a rebuild */
 

@@ -26,6 +26,7 @@ void hcb_callback_free(struct hcb_callback *cb)
     hcb_value_release(&cb->init);
     hcb_value_release(&cb->set);
     hcb_value_release(&cb->limits_given);
+    hcb_value_release(&cb->saved);
     hcb_buf_release(&cb->text);
     free(cb->target.path);
     free(cb->target.symbol);
@@ -236,31 +237,24 @@ void hcb_callback_clear_failure(struct hcb_callback *cb)
     hcb_failures_clear(&cb->recent);
 }
 
-int hcb_callback_load(struct hcb_callback *cb, struct hcb_world *world, struct hcb_fault *fault)
+/* What a new state is to know of an old one: of the version that runs, or else of an
+ * earlier process. */
+static int take_saved(struct hcb_callback *cb, struct hcb_value *saved, struct hcb_fault *fault)
 {
-    struct attempt a;
-    int status = attempt_file(&a, cb, world, false, fault);
-    if (status == 0) {
-        adopt_loading(cb, &a);
-        take_over(cb, &a, world);
-        cb->version = 1;
-    } else {
-        learn_watches(cb, &a);
-    }
-    attempt_release(&a);
-    return status;
+    if (!cb->script)
+        return hcb_value_copy(saved, &cb->saved)
+                   ? 0 : hcb_fault_set(fault, HCB_MEMORY, "out of memory");
+    return hcb_script_dead(cb->script) ? 0 : hcb_script_save(cb->script, saved, fault);
 }
 
-/* A save or restore that fails costs the state, never the reload. false: the new state
+/* A save or restore that fails costs the state, never the load. false: the new state
  * has half of it. */
 static bool hand_over(struct hcb_callback *cb, struct attempt *a, struct hcb_world *world)
 {
     struct hcb_value saved = {0};
     struct hcb_fault fault;
     int status = 0;
-    if (!cb->script || hcb_script_dead(cb->script))
-        return true;
-    if (hcb_script_save(cb->script, &saved, &fault) < 0)
+    if (take_saved(cb, &saved, &fault) < 0)
         hcb_log(world->log, HOTCB_WARN, cb->id, "save() failed, the new version starts "
                 "afresh: %s", fault.message);
     else if (saved.type != HCB_NULL)
@@ -274,22 +268,54 @@ static bool hand_over(struct hcb_callback *cb, struct attempt *a, struct hcb_wor
 }
 
 /* After a restore() that failed, a clean state takes the place of the half-made one. */
-static int attempt_reload(struct attempt *a, struct hcb_callback *cb, struct hcb_world *world,
-                          struct hcb_fault *fault)
+static int attempt_version(struct attempt *a, struct hcb_callback *cb, struct hcb_world *world,
+                           bool lenient, struct hcb_fault *fault)
 {
-    if (attempt_file(a, cb, world, true, fault) < 0)
+    if (attempt_file(a, cb, world, lenient, fault) < 0)
         return -1;
     if (hand_over(cb, a, world))
         return 0;
     hcb_script_free(a->script);
     a->script = NULL;
-    return attempt_script(a, cb, world, true, fault);
+    return attempt_script(a, cb, world, lenient, fault);
+}
+
+int hcb_callback_load(struct hcb_callback *cb, struct hcb_world *world, struct hcb_fault *fault)
+{
+    struct attempt a;
+    int status = attempt_version(&a, cb, world, cb->resumed, fault);
+    if (status == 0) {
+        adopt_loading(cb, &a);
+        take_over(cb, &a, world);
+        cb->version = 1;
+    } else {
+        learn_watches(cb, &a);
+    }
+    attempt_release(&a);
+    return status;
+}
+
+void hcb_callback_checkpoint(struct hcb_callback *cb, struct hcb_world *world)
+{
+    struct hcb_value saved = {0};
+    struct hcb_fault fault;
+    if (!cb->script || hcb_script_dead(cb->script))
+        return;
+    int status = hcb_script_save(cb->script, &saved, &fault);
+    world->carry_out(world->user, cb, status == 0);
+    if (status < 0) {
+        hcb_log(world->log, HOTCB_WARN, cb->id, "save() failed at a checkpoint, what it gave "
+                "before is kept: %s", fault.message);
+        return;
+    }
+    hcb_value_release(&cb->saved);
+    cb->saved = saved;
 }
 
 int hcb_callback_reload(struct hcb_callback *cb, struct hcb_world *world, struct hcb_fault *fault)
 {
     struct attempt a;
-    int status = attempt_reload(&a, cb, world, fault);
+    int status = attempt_version(&a, cb, world, true, fault);
     if (status == 0) {
         adopt_loading(cb, &a);
         take_over(cb, &a, world);

@@ -21,6 +21,8 @@ struct hcb_callback {
     enum hcb_origin origin;
     bool enabled;              /* as asked; a failure does not change it */
     struct hcb_value init, set; /* maps: of the load; set since */
+    struct hcb_value saved;     /* what save() gave at the last checkpoint; or null */
+    bool resumed;               /* from an earlier process: what does not fit is left out */
     struct hcb_value limits_given;
     struct hcb_limits limits;
 
@@ -81,6 +83,9 @@ void hcb_callback_free(struct hcb_callback *cb);
 
 /* First load. 0, or -1 with *fault; the callback then has no script, but watches. */
 int hcb_callback_load(struct hcb_callback *cb, struct hcb_world *world, struct hcb_fault *fault);
+
+/* Keeps what save() gives, for a process that resumes. */
+void hcb_callback_checkpoint(struct hcb_callback *cb, struct hcb_world *world);
 
 /* New text in a new state aside, with restore(save()); takes over only if all of that
  * works, else the old version goes on and `pending` says why. Clears a failure. */

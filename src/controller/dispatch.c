@@ -112,6 +112,14 @@ static int64_t count_step(struct hotcb *h, const struct hotcb_env *env, int slot
     return step;
 }
 
+/* The state is published by the apply that this is part of. */
+static void checkpoint(struct hotcb *h)
+{
+    for (size_t i = 0; i < h->registry.n; i++)
+        hcb_callback_checkpoint(h->registry.v[i], &h->registry.world);
+    h->changed = true;
+}
+
 int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event)
 {
     struct hcb_events *events = &h->registry.world.events;
@@ -131,5 +139,7 @@ int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event)
     for (size_t i = 0; i < h->registry.n; i++)
         if (hcb_callback_due(h->registry.v[i], id, step, backwards))
             call(h, h->registry.v[i], env, id);
+    if (id == HCB_CHECKPOINT)
+        checkpoint(h);
     return 0;
 }

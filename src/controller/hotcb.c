@@ -125,6 +125,7 @@ static int init(struct hotcb *h, const hotcb_options *opt)
     h->debounce_steps = or_default(opt->debounce_steps, 1);
     h->poll_interval_ns = opt->poll_interval_ms < 0
                               ? 0 : or_default(opt->poll_interval_ms, 50) * 1000000;
+    h->resume = opt->resume != 0;
     h->log_bytes = or_default(opt->log_bytes, LOG_BYTES);
     h->metrics_bytes = or_default(opt->metrics_bytes, METRICS_BYTES);
     hcb_log_init(&h->log, opt->log, opt->log_user, opt->log_level);
@@ -181,6 +182,20 @@ static void warn_if_writable(struct hotcb *h, const char *path, mode_t bits)
                 "appends to the command file steers the run", path);
 }
 
+/* What of an earlier process is not done again, and what can be. */
+static void say_history(struct hotcb *h)
+{
+    int64_t skipped = h->commands.place.count;
+    int loaded = h->resume ? 0 : hcb_resumable(h);
+    char more[160] = "";
+    if (loaded > 0)
+        snprintf(more, sizeof more, "; %d callback%s loaded by command, to restore %s open with "
+                 "resume", loaded, loaded == 1 ? " was" : "s were", loaded == 1 ? "it" : "them");
+    if (skipped > 0)
+        hcb_log(&h->log, HOTCB_INFO, NULL, "%lld earlier command%s skipped%s", (long long)skipped,
+                skipped == 1 ? "" : "s", more);
+}
+
 /* What the state file does not know yet, because the process died between the two, the
  * ledger does. */
 static int open_history(struct hotcb *h)
@@ -197,9 +212,9 @@ static int open_history(struct hotcb *h)
     if (end.last_offset >= h->commands.place.offset &&
         hcb_commands_skip_to(&h->commands, end.last_offset, &err) < 0)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
-    if (h->commands.place.count > 0)
-        hcb_log(&h->log, HOTCB_INFO, NULL, "%lld earlier command%s skipped",
-                (long long)h->commands.place.count, h->commands.place.count == 1 ? "" : "s");
+    say_history(h);
+    if (!h->resume)
+        hcb_value_release(&h->before);
     return 0;
 }
 
@@ -261,6 +276,7 @@ static void release(struct hotcb *h)
     hcb_log_release(&h->log);
     hcb_commands_release(&h->commands);
     hcb_watch_release(&h->config_watch);
+    hcb_value_release(&h->before);
     hcb_value_release(&h->config);
     hcb_value_release(&h->last_params);
     hcb_buf_release(&h->config_text);

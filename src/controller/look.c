@@ -250,6 +250,8 @@ int hcb_look(struct hotcb *h)
         return 0;
     if (directory_is_there(h)) {
         h->registry.world.now_ns = begin;
+        if (h->resume)
+            n += hcb_resume(h);
         n += hcb_registry_check_files(&h->registry, said, h);
         n += look_config(h, begin);
         n += look_commands(h);

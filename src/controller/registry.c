@@ -129,9 +129,36 @@ static void keep_wanted(struct hcb_registry *r, size_t i, struct hcb_callback *c
     old->pending = hcb_strdup(fault->message);
 }
 
-static void op_load(struct hcb_registry *r, const struct hcb_op *op, struct hcb_outcome *out)
+/* Loads cb and puts it at i, or keeps what was there; takes over cb. */
+static void load_at(struct hcb_registry *r, size_t i, struct hcb_callback *cb, bool desired,
+                    struct hcb_outcome *out)
 {
     struct hcb_fault fault;
+    if (hcb_callback_load(cb, &r->world, &fault) == 0) {
+        note_sum(out, cb);
+        replace(r, i, cb);
+        accept(out);
+        return;
+    }
+    refuse_fault(out, &fault);
+    if (desired)
+        keep_wanted(r, i, cb, &fault);
+    else
+        hcb_callback_free(cb);
+}
+
+void hcb_registry_adopt(struct hcb_registry *r, struct hcb_callback *cb, struct hcb_outcome *out)
+{
+    if (reserve(r)) {
+        load_at(r, index_of(r, cb->id), cb, true, out);
+        return;
+    }
+    hcb_callback_free(cb);
+    hcb_fail_nomem(&out->err);
+}
+
+static void op_load(struct hcb_registry *r, const struct hcb_op *op, struct hcb_outcome *out)
+{
     size_t i = index_of(r, op->id);
     if (!reserve(r)) {
         hcb_fail_nomem(&out->err);
@@ -142,17 +169,7 @@ static void op_load(struct hcb_registry *r, const struct hcb_op *op, struct hcb_
         return;
     if (op->enabled == HCB_UNSET && i < r->n)
         cb->enabled = r->v[i]->enabled;
-    if (hcb_callback_load(cb, &r->world, &fault) == 0) {
-        note_sum(out, cb);
-        replace(r, i, cb);
-        accept(out);
-        return;
-    }
-    refuse_fault(out, &fault);
-    if (op->desired)
-        keep_wanted(r, i, cb, &fault);
-    else
-        hcb_callback_free(cb);
+    load_at(r, i, cb, op->desired, out);
 }
 
 /* ---- the other ops --------------------------------------------------------- */

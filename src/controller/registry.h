@@ -26,6 +26,11 @@ struct hcb_outcome {
 void hcb_registry_apply(struct hcb_registry *r, const struct hcb_op *op,
                         struct hcb_outcome *outcome);
 
+/* Loads a callback that is not there yet and was there before; what does not load is
+ * listed as failed. Takes over cb. */
+void hcb_registry_adopt(struct hcb_registry *r, struct hcb_callback *cb,
+                        struct hcb_outcome *outcome);
+
 /* Looks at the files of every callback; each changed one becomes a reload (or a
  * second try at a load), reported by `say`. Returns how many there were. */
 typedef void hcb_said_fn(void *user, const struct hcb_op *op, const struct hcb_outcome *outcome);

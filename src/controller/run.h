@@ -24,6 +24,7 @@ struct hotcb {
     struct hcb_rundir dir;
     struct hcb_sig dir_sig; /* the directory we opened; another one in its place is new */
     bool lost;              /* it is gone */
+    bool resume;            /* as the host asked for */
     struct hcb_lock lock;
     struct hcb_log log;
     struct hcb_spool metrics;
@@ -31,6 +32,7 @@ struct hotcb {
     struct hcb_ledger ledger;
     struct hcb_commands commands;
     struct hcb_watch config_watch;
+    struct hcb_value before;    /* the state of an earlier process, until it is resumed */
     struct hcb_value config;    /* as last read; null: never */
     struct hcb_buf config_text; /* the same as text: values lose their spelling */
     struct hcb_buf config_new;  /* what a look reads */
@@ -102,8 +104,13 @@ void hcb_callbacks_json(struct hcb_buf *b, const struct hotcb *h);
 
 /* state.c */
 void hcb_state_write(struct hotcb *h);
-/* Reads hotcb.state.json into commands.place; *ledger_bytes and *seq come with it.
+/* Reads hotcb.state.json into commands.place and h->before; *ledger_bytes comes with it.
  * A file that is not there or damaged is as good as none: the ledger knows the rest. */
 void hcb_state_read(struct hotcb *h, int64_t *ledger_bytes);
+
+/* resume.c: what h->before had is there again, before anything else is taken in.
+ * Returns the number of callbacks. */
+int hcb_resume(struct hotcb *h);
+int hcb_resumable(const struct hotcb *h); /* callbacks in it that a command had loaded */
 
 #endif

@@ -1,5 +1,6 @@
 /* hotcb.state.json: what a restart needs to know. */
 #include "base/json.h"
+#include "controller/exact.h"
 #include "controller/run.h"
 #include <string.h>
 
@@ -39,6 +40,28 @@ static void put_target(struct hcb_buf *b, const struct hcb_target *target)
     hcb_json_close(b, '}');
 }
 
+/* As text within the JSON: however deep one callback's values are, they cannot make the
+ * file unreadable for the others. */
+static void put_exact(struct hcb_buf *b, const char *key, const struct hcb_value *v)
+{
+    struct hcb_buf text = {0};
+    hcb_json_key(b, key);
+    if (v->type == HCB_NULL) {
+        hcb_json_null(b);
+        return;
+    }
+    hcb_exact_write(&text, v);
+    b->oom |= text.oom;
+    hcb_json_text(b, hcb_buf_text(&text), text.len);
+    hcb_buf_release(&text);
+}
+
+/* What YAML wants in the place of a callback outlives it. */
+static const struct hcb_callback *wanted(const struct hcb_callback *cb)
+{
+    return cb->heir ? cb->heir : cb;
+}
+
 static void put_entry(struct hcb_buf *b, const struct hcb_callback *cb)
 {
     hcb_json_open(b, '{');
@@ -49,18 +72,15 @@ static void put_entry(struct hcb_buf *b, const struct hcb_callback *cb)
     hcb_json_key(b, "enabled");
     hcb_json_bool(b, cb->enabled);
     put_target(b, &cb->target);
-    hcb_json_key(b, "init");
-    hcb_json_value(b, &cb->init);
-    hcb_json_key(b, "params");
-    hcb_json_value(b, &cb->set);
+    put_exact(b, "init", &cb->init);
+    put_exact(b, "params", &cb->set);
     hcb_json_key(b, "limits");
     hcb_json_value(b, &cb->limits_given);
     hcb_json_key(b, "calls");
     hcb_json_int(b, cb->calls);
     hcb_json_key(b, "failures");
     hcb_json_int(b, cb->failed_calls);
-    hcb_json_key(b, "saved");
-    hcb_json_null(b);
+    put_exact(b, "saved", &cb->saved);
     hcb_json_close(b, '}');
 }
 
@@ -89,7 +109,7 @@ void hcb_state_write(struct hotcb *h)
     hcb_json_key(b, "registry");
     hcb_json_open(b, '[');
     for (size_t i = 0; i < h->registry.n; i++)
-        put_entry(b, h->registry.v[i]);
+        put_entry(b, wanted(h->registry.v[i]));
     hcb_json_close(b, ']');
     hcb_json_key(b, "timers");
     hcb_json_open(b, '[');
@@ -150,5 +170,5 @@ void hcb_state_read(struct hotcb *h, int64_t *ledger_bytes)
     }
     read_place(h, &state);
     *ledger_bytes = hcb_map_int(&state, "ledger_bytes", 0);
-    hcb_value_release(&state);
+    h->before = state;
 }

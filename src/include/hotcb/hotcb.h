@@ -122,10 +122,12 @@ typedef struct hotcb_options {
                                   negative: never */
     int64_t log_bytes;         /* size cap of hotcb.log, 2 files; default 8 MiB */
     int64_t metrics_bytes;     /* size cap of hotcb.metrics.jsonl, 2 files; default 256 MiB */
+    int resume;                /* not 0: what the last process in this directory had is there
+                                  again at the first apply, see hotcb_open() */
 } hotcb_options;
 
 #define HOTCB_OPTIONS_INIT { sizeof(hotcb_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, \
-                             NULL, (enum hotcb_level)0, 0, 0, 0, 0, 0 }
+                             NULL, (enum hotcb_level)0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens the run directory `opt->dir` (created if missing, with hotcb's files in
  * it) and takes its lock: one run at a time owns a directory. Nothing is read
@@ -137,7 +139,15 @@ typedef struct hotcb_options {
  * Errors: EBUSY (the sentence names the owner's pid), ENOENT, EIO, ENOMEM.
  *
  * Commands that an earlier process already answered are not executed again;
- * those that were sent since are, at the first apply. */
+ * those that were sent since are, at the first apply.
+ *
+ * With opt->resume the first apply begins with what the last process had:
+ * its callbacks, with their parameters, whether they were enabled, their
+ * counters, and what their save() gave at the last "checkpoint" event, which
+ * restore() gets. Then the keys of hotcb.yaml that have changed since, then new
+ * commands. Emit "checkpoint" where the model is saved, and resume where it is
+ * read again, and both are of one moment. A callback that had failed is tried
+ * again. Where no process was before, resume changes nothing. */
 HOTCB_API int hotcb_open(hotcb **out, const hotcb_options *opt);
 
 /* Calls close() of every script, writes the last status, gives up the lock and

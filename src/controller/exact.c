@@ -1,0 +1,194 @@
+/* Values <-> JSON without a loss. */
+#include "controller/exact.h"
+#include "base/json.h"
+#include "base/number.h"
+#include "base/text.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void write_escape(struct hcb_buf *b)
+{
+    hcb_json_open(b, '{');
+    hcb_json_key(b, "$");
+}
+
+static void write_real(struct hcb_buf *b, double d)
+{
+    if (hcb_is_finite(d)) {
+        hcb_json_real(b, d);
+        return;
+    }
+    write_escape(b);
+    hcb_json_real(b, d); /* as text */
+    hcb_json_close(b, '}');
+}
+
+static void write_text(struct hcb_buf *b, const char *s, size_t n)
+{
+    if (hcb_utf8_valid(s, n) && !memchr(s, '\0', n)) {
+        hcb_json_text(b, s, n);
+        return;
+    }
+    write_escape(b);
+    hcb_json_open(b, '[');
+    hcb_buf_char(b, '"');
+    for (size_t i = 0; i < n; i++)
+        hcb_buf_printf(b, "%02x", (unsigned char)s[i]);
+    hcb_buf_char(b, '"');
+    hcb_json_close(b, ']');
+    hcb_json_close(b, '}');
+}
+
+static void write_map(struct hcb_buf *b, const struct hcb_value *v)
+{
+    bool escape = hcb_map_get(v, "$") != NULL;
+    if (escape)
+        write_escape(b);
+    hcb_json_open(b, '{');
+    for (size_t i = 0; i < v->u.map.n; i++) {
+        hcb_json_key(b, v->u.map.p[i].key);
+        hcb_exact_write(b, &v->u.map.p[i].value);
+    }
+    hcb_json_close(b, '}');
+    if (escape)
+        hcb_json_close(b, '}');
+}
+
+static void write_plain(struct hcb_buf *b, const struct hcb_value *v)
+{
+    switch (v->type) {
+    case HCB_REAL: write_real(b, v->u.d); break;
+    case HCB_TEXT: write_text(b, v->u.text.s, v->u.text.n); break;
+    case HCB_MAP: write_map(b, v); break;
+    case HCB_LIST:
+        hcb_json_open(b, '[');
+        for (size_t i = 0; i < v->u.list.n; i++)
+            hcb_exact_write(b, &v->u.list.v[i]);
+        hcb_json_close(b, ']');
+        break;
+    default: hcb_json_value(b, v); break;
+    }
+}
+
+static bool read_value(const struct hcb_value *json, struct hcb_value *out);
+
+/* Whether the spelling says more than the value. */
+static bool is_spelt(const struct hcb_value *v)
+{
+    struct hcb_buf usual = {0};
+    if (!v->source || v->type == HCB_TEXT)
+        return false;
+    hcb_json_value(&usual, v);
+    bool differs = usual.oom || strcmp(hcb_buf_text(&usual), v->source) != 0;
+    hcb_buf_release(&usual);
+    return differs;
+}
+
+void hcb_exact_write(struct hcb_buf *b, const struct hcb_value *v)
+{
+    if (!is_spelt(v)) {
+        write_plain(b, v);
+        return;
+    }
+    write_escape(b);
+    hcb_json_open(b, '[');
+    write_plain(b, v);
+    hcb_json_str(b, v->source);
+    hcb_json_close(b, ']');
+    hcb_json_close(b, '}');
+}
+
+static bool read_real(const struct hcb_value *word, struct hcb_value *out)
+{
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    const double reals[] = {NAN, HUGE_VAL, -HUGE_VAL};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(word->u.text.s, words[i]) == 0) {
+            hcb_value_real(out, reals[i]);
+            return true;
+        }
+    return false;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool read_bytes(const struct hcb_value *list, struct hcb_value *out)
+{
+    const char *hex = list->u.list.v[0].u.text.s;
+    size_t n = list->u.list.v[0].u.text.n / 2;
+    if (!hcb_value_text(out, hex, n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out->u.text.s[i] = (char)(high << 4 | low);
+    }
+    return true;
+}
+
+static bool read_spelt(const struct hcb_value *list, struct hcb_value *out)
+{
+    if (!read_value(&list->u.list.v[0], out))
+        return false;
+    free(out->source);
+    out->source = hcb_strdup(list->u.list.v[1].u.text.s);
+    return out->source != NULL;
+}
+
+static bool read_list_escape(const struct hcb_value *list, struct hcb_value *out)
+{
+    size_t n = list->u.list.n;
+    if (n == 0 || n > 2 || list->u.list.v[n - 1].type != HCB_TEXT)
+        return false;
+    return n == 1 ? read_bytes(list, out) : read_spelt(list, out);
+}
+
+static bool read_map(const struct hcb_value *json, struct hcb_value *out)
+{
+    hcb_value_map(out);
+    for (size_t i = 0; i < json->u.map.n; i++) {
+        struct hcb_value *to = hcb_map_put(out, json->u.map.p[i].key);
+        if (!to || !read_value(&json->u.map.p[i].value, to))
+            return false;
+    }
+    return true;
+}
+
+static bool read_list(const struct hcb_value *json, struct hcb_value *out)
+{
+    hcb_value_list(out);
+    for (size_t i = 0; i < json->u.list.n; i++) {
+        struct hcb_value *to = hcb_list_add(out);
+        if (!to || !read_value(&json->u.list.v[i], to))
+            return false;
+    }
+    return true;
+}
+
+static bool read_value(const struct hcb_value *json, struct hcb_value *out)
+{
+    const struct hcb_value *escaped =
+        json->type == HCB_MAP && json->u.map.n == 1 ? hcb_map_get(json, "$") : NULL;
+    if (escaped)
+        return escaped->type == HCB_TEXT  ? read_real(escaped, out)
+               : escaped->type == HCB_LIST ? read_list_escape(escaped, out)
+               : escaped->type == HCB_MAP  ? read_map(escaped, out) : false;
+    if (json->type == HCB_MAP)
+        return read_map(json, out);
+    if (json->type == HCB_LIST)
+        return read_list(json, out);
+    return hcb_value_copy(out, json);
+}
+
+bool hcb_exact_read(const struct hcb_value *json, struct hcb_value *out)
+{
+    if (read_value(json, out))
+        return true;
+    hcb_value_release(out);
+    return false;
+}

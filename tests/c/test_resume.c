@@ -1,0 +1,283 @@
+/* What a process that was killed had is what a resumed one has. */
+#include "base/json.h"
+#include "base/number.h"
+#include "base/scalar.h"
+#include "controller/exact.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+
+#include "run_rig.h"
+
+/* ---- values as exact JSON --------------------------------------------------------- */
+
+static void assert_same(const struct hcb_value *a, const struct hcb_value *b)
+{
+    struct hcb_buf x = {0}, y = {0};
+    hcb_exact_write(&x, a);
+    hcb_exact_write(&y, b);
+    assert_string_equal(hcb_buf_text(&x), hcb_buf_text(&y));
+    assert_int_equal(a->type, b->type);
+    hcb_buf_release(&x);
+    hcb_buf_release(&y);
+}
+
+static void there_and_back(const struct hcb_value *v, const char *json)
+{
+    struct hcb_buf text = {0};
+    struct hcb_value read = {0}, again = {0};
+    hcb_exact_write(&text, v);
+    if (json)
+        assert_string_equal(hcb_buf_text(&text), json);
+    assert_int_equal(hcb_json_parse(text.data, text.len, &read, NULL), 0);
+    assert_true(hcb_exact_read(&read, &again));
+    assert_same(v, &again);
+    hcb_buf_release(&text);
+    hcb_value_release(&read);
+    hcb_value_release(&again);
+}
+
+static void test_exact_scalars(void **state)
+{
+    static const struct { const char *spelt, *json; } rows[] = {
+        {"1.10", "{\"$\":[1.1,\"1.10\"]}"}, {"1.5", "1.5"}, {"7", "7"}, {"007", "\"007\""},
+        {"TRUE", "{\"$\":[true,\"TRUE\"]}"}, {"true", "true"}, {"~", "{\"$\":[null,\"~\"]}"},
+        {".inf", "{\"$\":[{\"$\":\"Infinity\"},\".inf\"]}"},
+        {"-.inf", "{\"$\":[{\"$\":\"-Infinity\"},\"-.inf\"]}"},
+        {"9007199254740993", "9007199254740993"}, {"-9223372036854775808", "-9223372036854775808"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct hcb_value v = {0};
+        assert_int_equal(hcb_scalar_resolve(rows[i].spelt, strlen(rows[i].spelt), &v, NULL), 0);
+        there_and_back(&v, rows[i].json);
+        hcb_value_release(&v);
+    }
+}
+
+static void test_exact_bytes_and_maps(void **state)
+{
+    struct hcb_value v = {0};
+    (void)state;
+    hcb_value_map(&v);
+    assert_true(hcb_value_text(hcb_map_put(&v, "bytes"), "a\xff\0b", 4));
+    struct hcb_value *inner = hcb_map_put(&v, "inner");
+    hcb_value_map(inner);
+    hcb_value_real(hcb_map_put(inner, "$"), 0.0 / 0.0);
+    hcb_value_list(hcb_map_put(&v, "list"));
+    hcb_value_real(hcb_list_add(hcb_map_get(&v, "list")), 5e-324);
+    there_and_back(&v, "{\"bytes\":{\"$\":[\"61ff0062\"]},\"inner\":{\"$\":{\"$\":{\"$\":\"NaN\"}}},"
+                       "\"list\":[5e-324]}");
+    hcb_value_release(&v);
+}
+
+/* What is no such JSON is refused, and leaves nothing. */
+static void test_exact_refuses(void **state)
+{
+    static const char *const rows[] = {"{\"$\":\"nan\"}", "{\"$\":[\"0g\"]}", "{\"$\":[1]}",
+                                       "{\"$\":1}", "{\"$\":[]}", "{\"$\":[1,2]}",
+                                       "{\"a\":[{\"$\":true}]}"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct hcb_value json = {0}, v = {0};
+        assert_int_equal(hcb_json_parse(rows[i], strlen(rows[i]), &json, NULL), 0);
+        assert_false(hcb_exact_read(&json, &v));
+        assert_int_equal(v.type, HCB_NULL);
+        hcb_value_release(&json);
+    }
+}
+
+/* ---- a run that is killed, and one that goes on ------------------------------------- */
+
+static const char counter[] =
+    "local T = { params = { { 'every', 10 }, { 'label', 'x' }, { 'top', 1.0, max = math.huge } } }\n"
+    "T.seen, T.low = 0, math.huge\n"
+    "function T:handle(e, env) self.seen = self.seen + 1\n"
+    "  print(self.seen, self.low, self.every, self.label, self.top) end\n"
+    "function T:save() return { seen = self.seen, low = self.low, bytes = '\\255' } end\n"
+    "function T:restore(t) self.seen, self.low = t.seen, t.low assert(t.bytes == '\\255') end\n"
+    "return T\n";
+
+/* Runs `first` in a process of its own, which then is killed. */
+static void killed(void (*first)(struct run *r))
+{
+    int status;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct run r;
+        run_start(&r);
+        first(&r);
+        kill(getpid(), SIGKILL);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void run_resume(struct run *r)
+{
+    run_init(r);
+    r->opt.resume = 1;
+    run_open(r);
+}
+
+static void first_by_command(struct run *r)
+{
+    run_steps(r, 0, 0);
+    run_load(r, "a", counter);
+    run_load(r, "b", "function handle(e, env) print('b') end");
+    run_must(r, "{'op':'set_params','id':'a','params':{'every':20,'label':1.10,"
+                "'top':'Infinity'},'text':{'label':'1.10'}}");
+    run_must(r, "{'op':'disable','id':'b'}");
+    run_steps(r, 1, 3);
+    hotcb_env_step(r->env, 3);
+    run_apply(r, "checkpoint");
+    run_steps(r, 4, 6); /* lost: the checkpoint is what counts */
+}
+
+static void test_resume(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(first_by_command);
+    run_resume(&r);
+    run_steps(&r, 4, 4);
+    assert_int_equal(run_logged(&r, "a: 5 inf 20 1.10 inf\n"), 1);
+    assert_int_equal(run_logged(&r, "b: b\n"), 0);
+    assert_int_equal(run_logged(&r, "-: resuming run "), 1);
+    char *list = hotcb_list(r.h);
+    assert_int_equal(count_of(list, "\"state\":\"off\""), 1);
+    assert_int_equal(count_of(list, "\"label\":\"1.10\""), 1);
+    assert_int_equal(count_of(list, "\"calls\":5,"), 1); /* 4 as the state knew them, and one */
+    hotcb_free(list);
+    run_must(&r, "{'op':'set_params','id':'a','params':{'every':null}}");
+    run_steps(&r, 5, 5);
+    assert_int_equal(run_logged(&r, "a: 6 inf 10 1.10 inf\n"), 1);
+    run_release(&r);
+}
+
+/* Resumed twice without a checkpoint in between: what was saved still is. */
+static void test_resume_twice(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(first_by_command);
+    run_resume(&r);
+    run_steps(&r, 4, 5);
+    run_release(&r);
+    run_resume(&r);
+    run_steps(&r, 4, 4);
+    assert_int_equal(run_logged(&r, "a: 5 inf 20 1.10 inf\n"), 1);
+    run_release(&r);
+}
+
+/* Without it the callbacks that a command had loaded are gone, and the log says so. */
+static void test_not_resumed(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(first_by_command);
+    run_start(&r);
+    run_steps(&r, 4, 4);
+    char *list = hotcb_list(r.h);
+    assert_string_equal(list, "[]");
+    hotcb_free(list);
+    run_release(&r);
+}
+
+static void first_by_yaml(struct run *r)
+{
+    run_script("a", counter);
+    scratch_write(run_path("hotcb.yaml"),
+                  "callbacks:\n"
+                  "  a: { target: { kind: lua_file, path: a.lua }, params: { every: 1, top: 2 } }\n"
+                  "  gone: { target: { kind: lua_file, path: gone.lua } }\n");
+    run_steps(r, 0, 0);
+    run_must(r, "{'op':'set_params','id':'a','params':{'every':30,'top':3}}");
+    run_steps(r, 1, 1);
+}
+
+/* Only keys that have changed since are applied, and what was wanted stays wanted. */
+static void test_resume_with_yaml(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(first_by_yaml);
+    scratch_write(run_path("hotcb.yaml"),
+                  "callbacks:\n"
+                  "  a: { target: { kind: lua_file, path: a.lua }, params: { every: 1, top: 4 } }\n"
+                  "  gone: { target: { kind: lua_file, path: gone.lua } }\n");
+    run_resume(&r);
+    run_steps(&r, 2, 2);
+    assert_int_equal(run_logged(&r, "a: 1 inf 30 x 4.0\n"), 1);
+    run_script("gone", "function handle(e, env) print('here') end");
+    run_steps(&r, 3, 3);
+    assert_int_equal(run_logged(&r, "gone: here\n"), 1);
+    run_release(&r);
+}
+
+/* A script that is gone, or has changed so that a value does not fit, is no reason to
+ * lose the rest; what it had saved waits for it. */
+static void test_resume_with_other_files(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(first_by_command);
+    assert_int_equal(unlink(run_path("a.lua")), 0);
+    run_resume(&r);
+    run_steps(&r, 4, 4);
+    char *list = hotcb_list(r.h);
+    assert_int_equal(count_of(list, "\"state\":\"FAILED\""), 1);
+    hotcb_free(list);
+    char text[sizeof(counter) + 20];
+    snprintf(text, sizeof(text), "%s", counter);
+    memcpy(strstr(text, "'every', 10"), "'other', 77", 11);
+    memcpy(strstr(text, "self.every,"), "self.other,", 11);
+    run_script("a", text);
+    run_steps(&r, 5, 5);
+    assert_int_equal(run_logged(&r, "a: 5 inf 77 1.10 inf\n"), 1);
+    run_release(&r);
+}
+
+/* A damaged state, or none, is a fresh start. */
+static void test_resume_from_nothing(void **state)
+{
+    static const char *const states[] = {NULL, "", "{", "[]", "{\"registry\":7}",
+                                         "{\"registry\":[7,{},{\"id\":\"a b\"}],\"config\":\": [\"}"};
+    struct run r;
+    (void)state;
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+        mkdir(scratch("run"), 0777);
+        if (states[i])
+            scratch_write(run_path("hotcb.state.json"), states[i]);
+        run_resume(&r);
+        run_steps(&r, 0, 1);
+        char *list = hotcb_list(r.h);
+        assert_string_equal(list, "[]");
+        hotcb_free(list);
+        run_release(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_exact_scalars),
+        cmocka_unit_test(test_exact_bytes_and_maps),
+        cmocka_unit_test(test_exact_refuses),
+        WITH_SCRATCH(test_resume),
+        WITH_SCRATCH(test_resume_twice),
+        WITH_SCRATCH(test_not_resumed),
+        WITH_SCRATCH(test_resume_with_yaml),
+        WITH_SCRATCH(test_resume_with_other_files),
+        WITH_SCRATCH(test_resume_from_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -17,9 +17,10 @@
 #include <time.h>
 
 struct options {
-    const char *dir, *data;
-    bool no_hotcb, quiet;
-    int64_t epochs, steps, batch, seed, train, sleep_ms, nan_at, poll_ms, debounce;
+    const char *dir, *data, *checkpoint;
+    bool no_hotcb, quiet, resume;
+    int64_t epochs, steps, batch, seed, train, sleep_ms, nan_at, poll_ms, debounce,
+        checkpoint_every;
     double lr, momentum;
 };
 
@@ -33,6 +34,8 @@ struct trainer {
     uint64_t rng;
     double lr;
     int64_t step, epoch; // the current or last ones; -1 before the first
+    int64_t batch_idx;   // the next batch of the epoch; 0: an epoch is to begin
+    double sum;          // of the losses of this epoch so far
     bool over;           // a callback or a signal asked the run to stop
 };
 
@@ -53,6 +56,7 @@ static void open_hotcb(struct trainer *t)
     opt.dir = t->opt.dir;
     opt.debounce_steps = t->opt.debounce;
     opt.poll_interval_ms = t->opt.poll_ms ? t->opt.poll_ms : -1; // 0 would mean the default
+    opt.resume = t->opt.resume;
     if (hotcb_open(&t->hotcb, &opt) < 0)
         fprintf(stderr, "train_mlp: training without hotcb: %s\n", hotcb_errmsg(t->hotcb));
     t->env = hotcb_env_new();
@@ -100,6 +104,70 @@ static bool over(struct trainer *t)
     if (why && !t->over)
         printf("stopped at step %" PRId64 ": %s\n", t->step < 0 ? 0 : t->step, why);
     return t->over = t->over || why;
+}
+
+/* ---- checkpoints ----------------------------------------------------------- */
+
+/* What comes before the weights, their velocity and the order of the images. */
+struct header {
+    char magic[8];
+    uint64_t weights, images, rng;
+    int64_t step, epoch, batch_idx;
+    double sum;
+};
+static const char magic[8] = "mlp-ck1";
+
+static bool write_parts(FILE *f, const struct trainer *t)
+{
+    struct header h = { .weights = t->mlp.n, .images = t->train.n, .rng = t->rng, .step = t->step,
+                        .epoch = t->epoch, .batch_idx = t->batch_idx, .sum = t->sum };
+    memcpy(h.magic, magic, sizeof magic);
+    return fwrite(&h, sizeof h, 1, f) == 1 &&
+           fwrite(t->mlp.params, sizeof(float), t->mlp.n, f) == t->mlp.n &&
+           fwrite(t->mlp.velocity, sizeof(float), t->mlp.n, f) == t->mlp.n &&
+           fwrite(t->order, sizeof *t->order, t->train.n, f) == t->train.n;
+}
+
+static bool read_parts(FILE *f, struct trainer *t)
+{
+    struct header h;
+    if (fread(&h, sizeof h, 1, f) != 1 || memcmp(h.magic, magic, sizeof magic) != 0 ||
+        h.weights != t->mlp.n || h.images != t->train.n)
+        return false;
+    t->rng = h.rng;
+    t->step = h.step;
+    t->epoch = h.epoch;
+    t->batch_idx = h.batch_idx;
+    t->sum = h.sum;
+    return fread(t->mlp.params, sizeof(float), t->mlp.n, f) == t->mlp.n &&
+           fread(t->mlp.velocity, sizeof(float), t->mlp.n, f) == t->mlp.n &&
+           fread(t->order, sizeof *t->order, t->train.n, f) == t->train.n;
+}
+
+/* Aside, then rename: who is killed meanwhile has the last one. hotcb is told when it is
+ * there, and keeps what the callbacks save. */
+static void save_checkpoint(const struct trainer *t)
+{
+    char aside[4096];
+    snprintf(aside, sizeof aside, "%s.tmp", t->opt.checkpoint);
+    FILE *f = fopen(aside, "wb");
+    bool written = f && write_parts(f, t);
+    if (!f || fclose(f) != 0 || !written || rename(aside, t->opt.checkpoint) != 0) {
+        fprintf(stderr, "train_mlp: no checkpoint: %s: %s\n", aside, strerror(errno));
+        return;
+    }
+    tell(t, "checkpoint", &(struct moment){ .phase = "train" });
+}
+
+static void load_checkpoint(struct trainer *t)
+{
+    FILE *f = fopen(t->opt.checkpoint, "rb");
+    if (!f)
+        die("nothing to resume: %s: %s", t->opt.checkpoint, strerror(errno));
+    if (!read_parts(f, t))
+        die("%s is no checkpoint of this training", t->opt.checkpoint);
+    fclose(f);
+    printf("resumed after step %" PRId64 "\n", t->step);
 }
 
 /* ---- training -------------------------------------------------------------- */
@@ -176,31 +244,57 @@ static bool steps_left(const struct trainer *t)
     return !t->opt.steps || t->step + 1 < t->opt.steps;
 }
 
-static void train_epoch(struct trainer *t)
+static double lr_of_epoch(const struct trainer *t)
 {
-    double began = now_s(), sum = 0, accuracy;
-    int64_t batch_idx = 0, batches = (int64_t)t->train.n / t->opt.batch;
+    return t->opt.lr / (double)(t->epoch + 1);
+}
+
+static void begin_epoch(struct trainer *t)
+{
     t->epoch++;
-    t->lr = t->opt.lr / (double)(t->epoch + 1);
-    tell_lr(t);
+    t->sum = 0;
     shuffle(t->order, t->train.n, &t->rng);
-    for (; batch_idx < batches && steps_left(t) && !over(t); batch_idx++)
-        sum += train_step(t, batch_idx);
-    if (over(t))
-        return;
-    double loss = sum / (double)batch_idx, test_loss = evaluate(t, &accuracy);
+}
+
+static void end_epoch(struct trainer *t, double seconds)
+{
+    double accuracy, loss = t->sum / (double)t->batch_idx, test_loss = evaluate(t, &accuracy);
+    t->batch_idx = 0;
     tell(t, "eval_end", &(struct moment){ .phase = "val", .loss = &test_loss,
                                           .accuracy = &accuracy });
     tell(t, "epoch_end", &(struct moment){ .phase = "train", .loss = &loss });
     if (!t->opt.quiet)
         printf("epoch %" PRId64 "  loss %.4f  test loss %.4f  test accuracy %.2f %%  %.1f s\n",
-               t->epoch, loss, test_loss, 100 * accuracy, now_s() - began);
+               t->epoch, loss, test_loss, 100 * accuracy, seconds);
+}
+
+static void train_epoch(struct trainer *t)
+{
+    double began = now_s();
+    int64_t batches = (int64_t)t->train.n / t->opt.batch, every = t->opt.checkpoint_every;
+    if (t->batch_idx == 0)
+        begin_epoch(t);
+    t->lr = lr_of_epoch(t);
+    tell_lr(t);
+    while (t->batch_idx < batches && steps_left(t) && !over(t)) {
+        t->sum += train_step(t, t->batch_idx);
+        t->batch_idx++;
+        if (every && !t->over && (t->step + 1) % every == 0)
+            save_checkpoint(t);
+    }
+    if (!over(t))
+        end_epoch(t, now_s() - began);
+}
+
+static bool epochs_left(const struct trainer *t)
+{
+    return !t->opt.epochs || t->epoch + (t->batch_idx == 0) < t->opt.epochs;
 }
 
 static void train(struct trainer *t)
 {
     tell(t, "fit_start", &(struct moment){ .phase = "train" });
-    while ((!t->opt.epochs || t->epoch + 1 < t->opt.epochs) && steps_left(t) && !over(t))
+    while (epochs_left(t) && steps_left(t) && !over(t))
         train_epoch(t);
     tell(t, "fit_end", &(struct moment){ .phase = "train" });
 }
@@ -220,6 +314,8 @@ static void trainer_init(struct trainer *t)
     t->order = need(t->train.n, sizeof *t->order);
     for (size_t i = 0; i < t->train.n; i++)
         t->order[i] = (uint32_t)i;
+    if (o->resume)
+        load_checkpoint(t);
     if (!o->quiet)
         printf("%zu weights, %zu training images, %zu steps an epoch\n", t->mlp.n, t->train.n,
                t->train.n / (size_t)o->batch);
@@ -256,6 +352,9 @@ static const struct flag {
     { "--momentum", "X", REAL, AT(momentum), 0, 1, "of the gradient (0.9)" },
     { "--seed", "N", WHOLE, AT(seed), 0, 1e15, "of the weights and the order of images (1)" },
     { "--train", "N", WHOLE, AT(train), 0, 1e6, "use only the first N training images; 0: all" },
+    { "--checkpoint", "FILE", TEXT, AT(checkpoint), 0, 0, "where checkpoints go (mlp.checkpoint)" },
+    { "--checkpoint-every", "N", WHOLE, AT(checkpoint_every), 0, 1e15, "steps; 0: never (0)" },
+    { "--resume", "", SWITCH, AT(resume), 0, 0, "go on from the checkpoint, with its callbacks" },
     { "--sleep-ms", "N", WHOLE, AT(sleep_ms), 0, 1e6, "sleep after each step (0)" },
     { "--nan-at", "STEP", WHOLE, AT(nan_at), -1, 1e15, "put a NaN into that step (-1: none)" },
     { "--poll-ms", "N", WHOLE, AT(poll_ms), 0, 1e9, "hotcb looks every N ms (50); 0: every step" },
@@ -268,7 +367,7 @@ static _Noreturn void usage(void)
 {
     printf("usage: train_mlp [flag ...]\n");
     for (size_t i = 0; i < n_flags; i++)
-        printf("  %-10s %-4s  %s\n", flags[i].name, flags[i].unit, flags[i].help);
+        printf("  %-18s %-4s  %s\n", flags[i].name, flags[i].unit, flags[i].help);
     exit(0);
 }
 
@@ -323,6 +422,7 @@ static void catch_signals(void)
 int main(int argc, char **argv)
 {
     struct trainer t = { .opt = { .dir = "runs/mlp", .data = "/usr/share/datasets/fashion-mnist",
+                                  .checkpoint = "mlp.checkpoint",
                                   .epochs = 3, .batch = 64, .lr = 0.03, .momentum = 0.9,
                                   .seed = 1, .nan_at = -1, .poll_ms = 50, .debounce = 1 } };
     parse_flags(&t.opt, argc, argv);

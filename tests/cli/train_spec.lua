@@ -72,4 +72,44 @@ end
     for accuracy in output:gmatch("test accuracy ([%d.]+) %%") do last = tonumber(accuracy) end
     assert.is_true(last >= 85, output)
   end)
+
+  -- A callback that counts what it sees, and saves the count.
+  local counter = [[
+local Counter = { params = { { "every", 10 }, { "label", "seen" } }, events = { "train_step_end" } }
+Counter.seen = 0
+function Counter:handle(event, env)
+  self.seen = self.seen + 1
+  if (env.step + 1) % self.every == 0 then env.log("%s %d at %d", self.label, self.seen, env.step) end
+end
+function Counter:save() return { seen = self.seen } end
+function Counter:restore(saved) self.seen = saved.seen end
+return Counter
+]]
+
+  it("killed with -9 and resumed, ends as if nothing had been, callbacks included", function()
+    local small = "--train 6400 --epochs 2 --checkpoint-every 25 --dir killed --poll-ms 0"
+    local _, unbroken = run("--train 6400 --epochs 2 --no-hotcb")
+    shell.mkdir(folder .. "/killed")
+    shell.write(folder .. "/killed/counter.lua", counter)
+    shell.write(folder .. "/killed/hotcb.commands.jsonl", table.concat({
+      '{"op":"load","id":"counter","target":{"kind":"lua_file","path":"counter.lua"}}',
+      '{"op":"load","id":"off","target":{"kind":"lua_file","path":"counter.lua"},"enabled":false}',
+      '{"op":"set_params","id":"counter","params":{"label":"1.10"}}', "" }, "\n"))
+    local start = ("echo $$ > pid && exec %s %s --sleep-ms 2"):format(shell.quote(train), small)
+    local job = shell.start(("cd %s && exec sh -c %s"):format(
+      shell.quote(folder), shell.quote(start)), folder)
+    shell.wait("a second checkpoint", function()
+      return (shell.read(folder .. "/killed/hotcb.log") or ""):find("1.10 60 at 59", 1, true)
+    end)
+    shell.must("kill -KILL " .. shell.read(folder .. "/pid"))
+    assert.equal(137, job.collect().code)
+    local output, weights = run(small .. " --resume")
+    assert.matches("resumed after step %d+", output)
+    assert.matches("resuming run [%w-]+: 2 callbacks", output)
+    assert.equal(unbroken, weights)
+    assert.matches("1.10 200 at 199", output, 1, true) -- each step counted once
+    assert.is_nil(output:find("seen", 1, true))
+    local ledger = shell.read(folder .. "/killed/hotcb.applied.jsonl")
+    assert.equal(2, select(2, ledger:gsub('"origin":"resume"', "")))
+  end)
 end)

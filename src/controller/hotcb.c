@@ -302,7 +302,7 @@ static void close_run(struct hotcb *h)
 /* The child of a fork has the memory, not the run: it must not touch its files. */
 void hotcb_close(hotcb *h)
 {
-    if (!h)
+    if (!h || h->busy)
         return;
     if (h->open && !hcb_is_child(h))
         close_run(h);
@@ -314,11 +314,14 @@ void hotcb_close(hotcb *h)
 
 static bool ready(hotcb *h)
 {
-    return h && h->open;
+    return h && h->open && !h->busy;
 }
 
 static int not_ready(hotcb *h)
 {
+    if (h && h->busy)
+        return hcb_fail(&h->err, HOTCB_EINVAL, "hotcb was called from inside itself, by a log hook "
+                        "or a lazy value");
     if (h && !*h->err.text)
         hcb_fail(&h->err, HOTCB_EINVAL, "the run is not open");
     return HOTCB_EINVAL;
@@ -359,7 +362,12 @@ int hotcb_poll(hotcb *h, hotcb_env *env)
     if (!ready(h))
         return not_ready(h);
     note_step(h, env);
-    return look_is_due(h) ? hcb_look(h) : 0;
+    if (!look_is_due(h))
+        return 0;
+    h->busy = true;
+    int n = hcb_look(h);
+    h->busy = false;
+    return n;
 }
 
 static int bad_events(struct hotcb *h)
@@ -370,13 +378,14 @@ static int bad_events(struct hotcb *h)
 int hotcb_dispatch(hotcb *h, hotcb_env *env, const char *const *events, size_t n)
 {
     if (!ready(h) || !env || (n > 0 && !events)) {
-        if (env)
+        if (env && !(h && h->busy))
             hcb_env_end(env);
         return ready(h) ? bad_events(h) : not_ready(h);
     }
     int status = 0;
     note_step(h, env);
     h->cost.applies++;
+    h->busy = true;
     for (size_t i = 0; i < n; i++) {
         int one = events[i] ? hcb_dispatch(h, env, events[i]) : bad_events(h);
         status = status < 0 ? status : one;
@@ -384,6 +393,7 @@ int hotcb_dispatch(hotcb *h, hotcb_env *env, const char *const *events, size_t n
     if (h->changed)
         hcb_publish(h);
     end_apply(h);
+    h->busy = false;
     hcb_env_end(env);
     return status;
 }
@@ -422,6 +432,7 @@ int hotcb_command(hotcb *h, const char *json)
         return not_ready(h);
     if (!json)
         return hcb_fail(&h->err, HOTCB_EINVAL, "a command must be given");
+    h->busy = true;
     hcb_op_init(&op);
     h->registry.world.now_ns = hcb_clock_ns();
     int status = hcb_op_parse(json, strlen(json), &op, &out.err);
@@ -437,6 +448,7 @@ int hotcb_command(hotcb *h, const char *json)
     hcb_record(h, &op, &out);
     hcb_op_release(&op);
     hcb_publish(h);
+    h->busy = false;
     return status;
 }
 

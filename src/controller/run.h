@@ -15,6 +15,7 @@
 struct hotcb {
     struct hcb_err err; /* of the last failing call */
     bool open;
+    bool busy;          /* a public function runs: what it calls must not call another */
     pid_t pid;          /* a forked child has another, and does nothing */
     char run[48];       /* "20261130-022920-4711-3f2a" */
     char host[64];

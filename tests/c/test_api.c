@@ -614,6 +614,31 @@ static void test_no_allocation_once_warm(void **state)
     run_release(&r);
 }
 
+/* A lazy value or a log hook that calls back is told off, and harms nothing. */
+static int calls_back(void *user, hotcb_env *env, const char *key)
+{
+    struct run *r = user;
+    assert_int_equal(hotcb_apply(r->h, env, "fit_end"), HOTCB_EINVAL);
+    assert_non_null(strstr(hotcb_errmsg(r->h), "from inside itself"));
+    assert_int_equal(hotcb_poll(r->h, env), HOTCB_EINVAL);
+    assert_int_equal(hotcb_command(r->h, "{}"), HOTCB_EINVAL);
+    hotcb_close(r->h);
+    return hotcb_env_int(env, key, 7);
+}
+
+static void test_called_from_inside(void **state)
+{
+    struct run r;
+    (void)state;
+    run_start(&r);
+    run_load(&r, "a", "function handle(e, env) print(e, env.loss, env.lazy, env.loss) end");
+    hotcb_env_lazy(r.env, "lazy", calls_back, &r);
+    hotcb_env_int(r.env, "loss", 3);
+    assert_int_equal(run_apply(&r, "train_step_end"), 0);
+    assert_int_equal(run_logged(&r, "a: train_step_end 3 7 3\n"), 1);
+    run_release(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -638,6 +663,7 @@ int main(void)
         WITH_SCRATCH(test_debounce),
         WITH_SCRATCH(test_stop_reason),
         WITH_SCRATCH(test_no_allocation_once_warm),
+        WITH_SCRATCH(test_called_from_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -262,7 +262,7 @@ HOTCB_API int hotcb_env_group(hotcb_env *env, const char *name);
  * most once per apply, and sets the value of `key` on env by one of the
  * functions above (and of other keys, if it likes). Returning a negative number
  * means there is no value: scripts see nil. It runs inside a script's call, so
- * it must not call hotcb_apply and must not throw or long-jump. Stays until
+ * it must not call back into a run (EINVAL) and must not throw or long-jump. Stays until
  * called again with fn = NULL. */
 typedef int hotcb_lazy_fn(void *user, hotcb_env *env, const char *key);
 HOTCB_API int hotcb_env_lazy(hotcb_env *env, const char *key, hotcb_lazy_fn *fn, void *user);

@@ -1,5 +1,7 @@
-/* Clocks; see clock.h. Where the system has no coarse clock the exact one serves. */
+/* Clocks; see clock.h. */
 #include "base/clock.h"
+
+#include "base/platform.h"
 
 #include <time.h>
 
@@ -15,11 +17,7 @@ static int64_t read_ns(clockid_t clock)
 
 int64_t hcb_clock_coarse_ns(void)
 {
-#ifdef CLOCK_MONOTONIC_COARSE
-    return read_ns(CLOCK_MONOTONIC_COARSE);
-#else
-    return read_ns(CLOCK_MONOTONIC);
-#endif
+    return read_ns(HCB_COARSE_CLOCK);
 }
 
 int64_t hcb_clock_ns(void)

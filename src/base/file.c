@@ -3,13 +3,17 @@
 
 #include "base/text.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NS_PER_S 1000000000
@@ -34,13 +38,44 @@ bool hcb_sig_same(const struct hcb_sig *a, const struct hcb_sig *b)
            a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
+/* A host may have closed its standard streams; what it prints must not land in a file of
+ * ours that was given one of their numbers. */
+static int above_standard(int fd)
+{
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    int higher = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), number = errno;
+    close(fd);
+    errno = number;
+    return higher;
+}
+
 static int open_retry(int dir_fd, const char *path, int flags)
 {
     int fd;
     do
         fd = openat(dir_fd, path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     while (fd < 0 && errno == EINTR);
-    return fd;
+    return above_standard(fd);
+}
+
+/* A limit on file sizes (RLIMIT_FSIZE) kills the process by SIGXFSZ unless that is held
+ * back; the write then fails with EFBIG like any other. The signal is sent to the
+ * thread that writes, so blocking it here is enough. */
+static ssize_t write_some(int fd, const char *bytes, size_t n)
+{
+    static const struct timespec at_once = {0, 0};
+    sigset_t too_large, before;
+    sigemptyset(&too_large);
+    sigaddset(&too_large, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &too_large, &before);
+    ssize_t wrote = write(fd, bytes, n);
+    int number = errno;
+    if (wrote < 0 && number == EFBIG && !sigismember(&before, SIGXFSZ))
+        sigtimedwait(&too_large, NULL, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = number;
+    return wrote;
 }
 
 /* Closes, and leaves errno as it was. Never tried again: after EINTR the
@@ -164,7 +199,7 @@ int hcb_file_write_once(int fd, const char *bytes, size_t n, const char *path,
 {
     ssize_t wrote;
     do
-        wrote = write(fd, bytes, n);
+        wrote = write_some(fd, bytes, n);
     while (wrote < 0 && errno == EINTR);
     if (wrote < 0)
         return hcb_fail_errno(err, "write to %s", path);
@@ -180,7 +215,7 @@ int hcb_file_write_once(int fd, const char *bytes, size_t n, const char *path,
 static int write_all(int fd, const char *bytes, size_t n)
 {
     while (n > 0) {
-        ssize_t wrote = write(fd, bytes, n);
+        ssize_t wrote = write_some(fd, bytes, n);
         if (wrote == 0)
             errno = ENOSPC;
         if (wrote == 0 || (wrote < 0 && errno != EINTR))
@@ -274,6 +309,24 @@ static int make_dir(const char *path)
     }
     errno = number;
     return -1;
+}
+
+static bool is_aside(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 11 && strncmp(name, ".hotcb.", 7) == 0 && strcmp(name + n - 4, ".tmp") == 0;
+}
+
+void hcb_file_clean(const char *dir)
+{
+    struct dirent *entry;
+    DIR *open_dir = opendir(dir);
+    if (!open_dir)
+        return;
+    while ((entry = readdir(open_dir)))
+        if (is_aside(entry->d_name))
+            unlinkat(dirfd(open_dir), entry->d_name, 0);
+    closedir(open_dir);
 }
 
 int hcb_make_dirs(const char *path, struct hcb_err *err)

@@ -47,6 +47,10 @@ int hcb_file_replace_at(int dir_fd, const char *path, const char *bytes, size_t 
 /* Creates an empty file (or one with this text) unless something is there. */
 int hcb_file_touch(const char *path, const char *text, struct hcb_err *err);
 
+/* Removes what processes that were killed left behind of hcb_file_replace() in dir: for
+ * its one owner. */
+void hcb_file_clean(const char *dir);
+
 int hcb_make_dirs(const char *path, struct hcb_err *err); /* like mkdir -p */
 
 /* All of these return memory that is yours, NULL when there is none. */

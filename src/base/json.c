@@ -204,6 +204,12 @@ static size_t number_length(const char *p, size_t n, bool *real)
     return at;
 }
 
+bool hcb_json_is_number(const char *text, size_t n)
+{
+    bool real;
+    return n > 0 && number_length(text, n, &real) == n;
+}
+
 #define SHOWN 40
 
 static int scan_number(struct scan *s)

@@ -13,6 +13,9 @@
 #include "base/err.h"
 #include "base/value.h"
 
+/* Is all of it one number by JSON's grammar (RFC 8259, 6)? It may still be too large. */
+bool hcb_json_is_number(const char *text, size_t n);
+
 /* *out must be null; on failure it is null again. Errors: EFORMAT, ENOMEM. */
 int hcb_json_parse(const char *text, size_t n, struct hcb_value *out, struct hcb_err *err);
 
@@ -28,6 +31,15 @@ void hcb_json_real(struct hcb_buf *b, double v);
 void hcb_json_text(struct hcb_buf *b, const char *s, size_t n);
 void hcb_json_str(struct hcb_buf *b, const char *s); /* NULL is written as null */
 void hcb_json_value(struct hcb_buf *b, const struct hcb_value *v);
+
+/* A key with its value; NULL is written as null. */
+void hcb_json_put_null(struct hcb_buf *b, const char *key);
+void hcb_json_put_bool(struct hcb_buf *b, const char *key, bool v);
+void hcb_json_put_int(struct hcb_buf *b, const char *key, int64_t v);
+void hcb_json_put_real(struct hcb_buf *b, const char *key, double v);
+void hcb_json_put_str(struct hcb_buf *b, const char *key, const char *s);
+void hcb_json_put_value(struct hcb_buf *b, const char *key, const struct hcb_value *v);
+
 /* The same over several lines, for people: short lists and maps stay on one. */
 void hcb_json_pretty(struct hcb_buf *b, const struct hcb_value *v, int indent);
 

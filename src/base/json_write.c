@@ -182,6 +182,45 @@ void hcb_json_value(struct hcb_buf *b, const struct hcb_value *v)
     raw_flat(b, v, ",", ":");
 }
 
+void hcb_json_put_null(struct hcb_buf *b, const char *key)
+{
+    hcb_json_key(b, key);
+    hcb_json_null(b);
+}
+
+void hcb_json_put_bool(struct hcb_buf *b, const char *key, bool v)
+{
+    hcb_json_key(b, key);
+    hcb_json_bool(b, v);
+}
+
+void hcb_json_put_int(struct hcb_buf *b, const char *key, int64_t v)
+{
+    hcb_json_key(b, key);
+    hcb_json_int(b, v);
+}
+
+void hcb_json_put_real(struct hcb_buf *b, const char *key, double v)
+{
+    hcb_json_key(b, key);
+    hcb_json_real(b, v);
+}
+
+void hcb_json_put_str(struct hcb_buf *b, const char *key, const char *s)
+{
+    hcb_json_key(b, key);
+    hcb_json_str(b, s);
+}
+
+void hcb_json_put_value(struct hcb_buf *b, const char *key, const struct hcb_value *v)
+{
+    hcb_json_key(b, key);
+    if (v)
+        hcb_json_value(b, v);
+    else
+        hcb_json_null(b);
+}
+
 #define PRETTY_WIDTH 90
 #define PRETTY_INDENT 2
 

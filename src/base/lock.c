@@ -193,6 +193,18 @@ void hcb_lock_drop(struct hcb_lock *lock)
     unlock_table();
 }
 
+int hcb_lock_keep(struct hcb_lock *lock, const char *path, const char *text,
+                  struct hcb_err *err)
+{
+    struct flock whole;
+    struct stat st;
+    if (lock->fd >= 0 && still_there(lock->fd, path, &st) &&
+        (lock->advisory_only || set_lock(lock->fd, F_SETLK, &whole) == 0))
+        return 0;
+    hcb_lock_drop(lock);
+    return hcb_lock_take(lock, path, text, err);
+}
+
 /* Reading what another process holds. Closing the descriptor afterwards is why
  * this must not be done by the owner. */
 static int64_t ask_owner(const char *path)

@@ -23,6 +23,13 @@ int hcb_lock_take(struct hcb_lock *lock, const char *path, const char *text,
                   struct hcb_err *err);
 void hcb_lock_drop(struct hcb_lock *lock);
 
+/* Makes sure that a lock that was taken is still held: the file may have been removed,
+ * or the process may have opened and closed it elsewhere, which drops the lock without
+ * a word. Takes it again where nobody else has. Errors: as for take; nothing is
+ * held then. */
+int hcb_lock_keep(struct hcb_lock *lock, const char *path, const char *text,
+                  struct hcb_err *err);
+
 /* The pid that holds the lock at path: 0 if nobody does (or there is no file),
  * negative if that cannot be found out. For other processes than the owner. */
 int64_t hcb_lock_owner(const char *path);

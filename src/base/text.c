@@ -2,7 +2,6 @@
  * and must not ask the process's locale anything. */
 #include "base/text.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,8 +68,7 @@ size_t hcb_utf8_cut(const char *s, size_t n)
     return n;
 }
 
-/* The code point of the valid character of `len` bytes at s. */
-static uint32_t code_point(const char *s, size_t len)
+uint32_t hcb_utf8_code(const char *s, size_t len)
 {
     const unsigned char *p = (const unsigned char *)s;
     uint32_t code = len == 1 ? p[0] : p[0] & (0x7fu >> len);
@@ -109,7 +107,7 @@ void hcb_text_printable(struct hcb_buf *b, const char *s, size_t n)
     size_t plain = 0; /* bytes before s that can go as they are */
     while (n > 0) {
         size_t len = hcb_utf8_len(s, n);
-        uint32_t c = len > 0 ? code_point(s, len) : (unsigned char)*s;
+        uint32_t c = len > 0 ? hcb_utf8_code(s, len) : (unsigned char)*s;
         if (len > 0 && !is_control(c)) {
             plain += len;
         } else {
@@ -208,7 +206,7 @@ static const char *fault_of_id(const char *id, size_t n)
         size_t len = hcb_utf8_len(id + at, n - at);
         if (len == 0)
             return "is not valid UTF-8";
-        const char *fault = fault_of_char(code_point(id + at, len));
+        const char *fault = fault_of_char(hcb_utf8_code(id + at, len));
         if (fault)
             return fault;
         at += len;

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include <stdint.h>
 
 char *hcb_strdup(const char *s); /* NULL for NULL, or when out of memory */
 bool hcb_streq(const char *a, const char *b); /* NULL equals NULL only */
@@ -11,6 +12,7 @@ bool hcb_streq(const char *a, const char *b); /* NULL equals NULL only */
 /* Length of the valid UTF-8 character at s (n bytes left), 0 if there is none. */
 size_t hcb_utf8_len(const char *s, size_t n);
 bool hcb_utf8_valid(const char *s, size_t n);
+uint32_t hcb_utf8_code(const char *s, size_t len); /* of the character of `len` bytes at s */
 size_t hcb_utf8_cut(const char *s, size_t n); /* n less a character cut off at the end */
 
 /* Appends s as one printable line: control characters and bytes that are not

@@ -281,7 +281,7 @@ struct hcb_value *hcb_list_add(struct hcb_value *list)
     return item;
 }
 
-static struct hcb_pair *find_pair(const struct hcb_value *map, const char *key)
+struct hcb_pair *hcb_map_pair(const struct hcb_value *map, const char *key)
 {
     if (!map || map->type != HCB_MAP)
         return NULL;
@@ -293,7 +293,7 @@ static struct hcb_pair *find_pair(const struct hcb_value *map, const char *key)
 
 struct hcb_value *hcb_map_get(const struct hcb_value *map, const char *key)
 {
-    struct hcb_pair *pair = find_pair(map, key);
+    struct hcb_pair *pair = hcb_map_pair(map, key);
     return pair ? &pair->value : NULL;
 }
 
@@ -328,7 +328,7 @@ struct hcb_value *hcb_map_append(struct hcb_value *map, const char *key)
 static const struct hcb_pair *twice_by_lookup(const struct hcb_value *map)
 {
     for (size_t i = 1; i < map->u.map.n; i++)
-        if (find_pair(map, map->u.map.p[i].key) != &map->u.map.p[i])
+        if (hcb_map_pair(map, map->u.map.p[i].key) != &map->u.map.p[i])
             return &map->u.map.p[i];
     return NULL;
 }
@@ -352,7 +352,7 @@ bool hcb_map_twice(const struct hcb_value *map, const struct hcb_pair **twice)
 
 struct hcb_value *hcb_map_put(struct hcb_value *map, const char *key)
 {
-    struct hcb_pair *pair = find_pair(map, key);
+    struct hcb_pair *pair = hcb_map_pair(map, key);
     if (!pair)
         return hcb_map_append(map, key);
     hcb_value_release(&pair->value);
@@ -375,7 +375,7 @@ bool hcb_map_set(struct hcb_value *map, const char *key, const struct hcb_value 
 
 void hcb_map_remove(struct hcb_value *map, const char *key)
 {
-    struct hcb_pair *pair = find_pair(map, key);
+    struct hcb_pair *pair = hcb_map_pair(map, key);
     if (!pair)
         return;
     free(pair->key);

@@ -54,8 +54,9 @@ void hcb_value_map(struct hcb_value *v);
 /* A new null element at the end; NULL when out of memory. */
 struct hcb_value *hcb_list_add(struct hcb_value *list);
 
-/* The value under a key, or NULL (also where `map` is NULL or no map). */
+/* The value under a key, or NULL (also where `map` is NULL or no map); and the pair. */
 struct hcb_value *hcb_map_get(const struct hcb_value *map, const char *key);
+struct hcb_pair *hcb_map_pair(const struct hcb_value *map, const char *key);
 /* The same, made null and new where there is none; NULL when out of memory. */
 struct hcb_value *hcb_map_put(struct hcb_value *map, const char *key);
 /* Makes *map hold a copy of v under key. */

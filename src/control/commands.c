@@ -1,8 +1,8 @@
 /* Reads the command file; see commands.h. Knows nothing of what a command means.
  *
- * The buffer begins with the bytes that the fingerprint covers, so that the check
- * of the old place and the reading of new lines are one pread, and the place can
- * be moved past each line without another. */
+ * The buffer begins with the bytes that the fingerprint covers, so that the place can
+ * be moved past each line, and be given its fingerprint there, without reading them
+ * again. */
 #include "control/commands.h"
 
 #include "base/clock.h"

@@ -58,15 +58,14 @@ enum hcb_commands_event {
 };
 
 /* Looks at the file, by one stat when nothing happened for two seconds, and reads at
- * most HOTCB_LOOK_BYTES.
- * No file is nothing new. Of RESTARTED, too, *err says why, for the log. */
+ * most HOTCB_LOOK_BYTES. No file is nothing new. Of RESTARTED, too, *err says why, for
+ * the log. */
 int hcb_commands_begin(struct hcb_commands *c, struct hcb_err *err);
 
 /* The next whole line that is not blank, moving the place past it. false: no
  * more for now (or HOTCB_LOOK_OPS lines were handed out since begin()). A line
  * that is too long is handed out before its end is there; the place stays at its
- * start until then. The place is whole, and may
- * be saved, once it has returned false. */
+ * start until then. The place is whole, and may be saved, once it has returned false. */
 bool hcb_commands_next(struct hcb_commands *c, struct hcb_line *line);
 
 /* Moves the place past the line that begins at `offset` (for a restart: the

@@ -3,11 +3,11 @@
 #include "control/commands.h"
 
 #include "base/clock.h"
+#include "base/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ static int open_for_adding(const char *path, struct hcb_err *err)
 static int lock(int fd, const char *path, struct hcb_err *err)
 {
     int64_t until = hcb_clock_ns() + LOCK_WAIT_NS;
-    while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    while (hcb_platform_lock(fd) != 0) {
         struct timespec pause = {0, LOCK_RETRY_NS};
         if (errno != EWOULDBLOCK && errno != EINTR)
             return 0;
@@ -55,7 +55,7 @@ static int lock(int fd, const char *path, struct hcb_err *err)
 /* Unlocked before it is closed: a forked child may still hold the descriptor. */
 static void unlock_and_close(int fd)
 {
-    flock(fd, LOCK_UN);
+    hcb_platform_unlock(fd);
     close(fd);
 }
 

@@ -7,6 +7,7 @@
  * bytes that stands for gigabytes costs a few hundred bytes. */
 #include "control/config.h"
 
+#include "base/platform.h"
 #include "base/scalar.h"
 #include "base/text.h"
 #include "control/shape.h"
@@ -479,7 +480,7 @@ static bool has_many_tag_lines(const char *text, size_t n)
 {
     const char *at = text;
     for (int i = 0; i < TAG_LINES && at; i++) {
-        at = memmem(at, n - (size_t)(at - text), "%TAG", 4);
+        at = hcb_find_bytes(at, n - (size_t)(at - text), "%TAG", 4);
         at += at ? 4 : 0;
     }
     return at != NULL;

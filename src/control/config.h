@@ -14,7 +14,7 @@
 #define HCB_YAML_ANCHORS 256
 
 /* YAML text -> value, plain scalars by scalar.h with their `source` kept, pair
- * lines set. One document; aliases are expanded within HCB_VALUE_NODES nodes;
+ * lines set. One document; aliases are expanded within HCB_VALUE_NODES nodes
  * and HCB_YAML_TEXT_BYTES of text; keys must be scalars, each once. Empty text (or
  * only comments) gives null. Text in quotes has no `source`.
  * `name` is the file, for messages: "name:LINE: ...". Errors: EFORMAT, ENOMEM. */

@@ -18,7 +18,6 @@ static const char *const entry_keys[] = {"enabled", "target", "init", "params", 
 struct entry {
     const char *name; /* of the file */
     const char *id;
-    int line;
 };
 
 static int fail_in(const struct entry *e, int line, int code, const char *what,
@@ -100,7 +99,7 @@ static int check_key(const struct entry *e, const struct hcb_pair *p, struct hcb
 
 static int check_entry(const char *name, const struct hcb_pair *p, struct hcb_err *err)
 {
-    struct entry e = {.name = name, .id = p->key, .line = p->line};
+    struct entry e = {.name = name, .id = p->key};
     struct hcb_err why = {0};
     char shown[HCB_SHOW_CHARS];
     if (hcb_id_check(p->key, strlen(p->key), &why) < 0)

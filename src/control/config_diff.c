@@ -91,18 +91,10 @@ static bool same_target(const struct hcb_value *a, const struct hcb_value *b)
            hcb_streq(hcb_map_text(a, "symbol", NULL), hcb_map_text(b, "symbol", NULL));
 }
 
-static const struct hcb_pair *find_key(const struct hcb_value *map, const char *key)
-{
-    for (size_t i = 0; i < map->u.map.n; i++)
-        if (strcmp(map->u.map.p[i].key, key) == 0)
-            return &map->u.map.p[i];
-    return NULL;
-}
-
 /* The line of a key of the entry, or of the entry where that key is not there. */
 static int line_of(const struct hcb_pair *entry, const char *key)
 {
-    const struct hcb_pair *p = find_key(&entry->value, key);
+    const struct hcb_pair *p = hcb_map_pair(&entry->value, key);
     return p ? p->line : entry->line;
 }
 
@@ -213,7 +205,7 @@ int hcb_config_diff(const struct hcb_value *before, const struct hcb_value *afte
     int rc = diff_removed(&d, before, after);
     for (size_t i = 0; i < after->u.map.n && rc == 0; i++) {
         const struct hcb_pair *p = &after->u.map.p[i];
-        rc = diff_entry(&d, is_none(before) ? NULL : find_key(before, p->key), p);
+        rc = diff_entry(&d, hcb_map_pair(before, p->key), p);
     }
     if (rc < 0)
         hcb_ops_release(ops);

@@ -78,71 +78,53 @@ void hcb_ledger_reopen(struct hcb_ledger *l)
 
 /* ---- one line ---- */
 
-static void add_str(struct hcb_buf *b, const char *key, const char *value)
-{
-    hcb_json_key(b, key);
-    hcb_json_str(b, value);
-}
-
-static void add_int(struct hcb_buf *b, const char *key, int64_t value)
-{
-    hcb_json_key(b, key);
-    hcb_json_int(b, value);
-}
-
 static void add_time(struct hcb_buf *b)
 {
-    hcb_json_key(b, "time");
-    hcb_json_real(b, hcb_clock_wall());
-    hcb_json_key(b, "mono");
-    hcb_json_real(b, (double)(hcb_clock_ns() / 1000) / 1e6);
+    hcb_json_put_real(b, "time", hcb_clock_wall());
+    hcb_json_put_real(b, "mono", (double)(hcb_clock_ns() / 1000) / 1e6);
 }
 
 static void add_op(struct hcb_buf *b, const struct hcb_op *op)
 {
-    add_str(b, "op", hcb_op_name(op->kind));
-    add_str(b, "id", op->id);
-    add_str(b, "origin", hcb_origin_name(op->origin));
+    hcb_json_put_str(b, "op", hcb_op_name(op->kind));
+    hcb_json_put_str(b, "id", op->id);
+    hcb_json_put_str(b, "origin", hcb_origin_name(op->origin));
     if (op->cmd)
-        add_str(b, "cmd", op->cmd);
+        hcb_json_put_str(b, "cmd", op->cmd);
     if (op->offset >= 0)
-        add_int(b, "offset", op->offset);
+        hcb_json_put_int(b, "offset", op->offset);
     if (op->line > 0)
-        add_int(b, "line", op->line);
+        hcb_json_put_int(b, "line", op->line);
 }
 
 static void add_content(struct hcb_buf *b, const struct hcb_op *op)
 {
-    if (op->kind == HCB_OP_SET) {
-        hcb_json_key(b, "params");
-        hcb_json_value(b, &op->params);
-    } else if (op->kind == HCB_OP_LIMITS) {
-        hcb_json_key(b, "limits");
-        hcb_json_value(b, &op->limits);
-    } else if (op->kind == HCB_OP_LOAD && op->target.path) {
-        add_str(b, "path", op->target.path);
-    }
+    if (op->kind == HCB_OP_SET)
+        hcb_json_put_value(b, "params", &op->params);
+    else if (op->kind == HCB_OP_LIMITS)
+        hcb_json_put_value(b, "limits", &op->limits);
+    else if (op->kind == HCB_OP_LOAD && op->target.path)
+        hcb_json_put_str(b, "path", op->target.path);
 }
 
 static void add_line(struct hcb_buf *b, int64_t seq, const struct hcb_verdict *v)
 {
     hcb_json_open(b, '{');
-    add_int(b, "seq", seq);
-    add_str(b, "run", v->run);
+    hcb_json_put_int(b, "seq", seq);
+    hcb_json_put_str(b, "run", v->run);
     add_time(b);
-    hcb_json_key(b, "step");
     if (v->has_step)
-        hcb_json_int(b, v->step);
+        hcb_json_put_int(b, "step", v->step);
     else
-        hcb_json_null(b);
+        hcb_json_put_null(b, "step");
     add_op(b, v->op);
-    add_str(b, "decision", v->applied ? "applied" : "rejected");
-    add_str(b, "error", v->error);
+    hcb_json_put_str(b, "decision", v->applied ? "applied" : "rejected");
+    hcb_json_put_str(b, "error", v->error);
     if (v->reason)
-        add_str(b, "reason", v->reason);
+        hcb_json_put_str(b, "reason", v->reason);
     add_content(b, v->op);
     if (v->sha256)
-        add_str(b, "sha256", v->sha256);
+        hcb_json_put_str(b, "sha256", v->sha256);
     hcb_json_close(b, '}');
     hcb_buf_char(b, '\n');
 }

@@ -61,6 +61,19 @@ void hcb_ledger_reopen(struct hcb_ledger *l);
  * the line in *out (null before), 0 if it is not there yet, or an error. */
 int hcb_ledger_find(const char *path, int64_t *from, const char *cmd, struct hcb_value *out,
                     struct hcb_err *err);
+/* Ids of commands, sorted. */
+struct hcb_names {
+    char **v;
+    size_t n, cap;
+};
+void hcb_names_release(struct hcb_names *names);
+bool hcb_names_have(const struct hcb_names *names, const char *name); /* NULL: no */
+
+/* The ids (`cmd`) of the commands that are answered in the last max_bytes of the file.
+ * *names is empty before. No file: none. */
+int hcb_ledger_commands(const char *path, int64_t max_bytes, struct hcb_names *names,
+                        struct hcb_err *err);
+
 int64_t hcb_ledger_size(const char *path); /* 0 if there is none */
 
 #endif

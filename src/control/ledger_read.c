@@ -4,11 +4,13 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/platform.h"
 #include "base/text.h"
 #include "control/ledger.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,7 +94,7 @@ int64_t hcb_ledger_line_start(int fd, int64_t end)
         int64_t got = hcb_pread(fd, chunk, n, from);
         if (got < 0)
             return -1;
-        const char *nl = memrchr(chunk, '\n', (size_t)got);
+        const char *nl = hcb_find_last(chunk, '\n', (size_t)got);
         if (nl)
             return from + (nl - chunk) + 1;
         end = from;
@@ -143,7 +145,7 @@ static int answered_offset(const char *text, size_t n, int64_t *offset, struct h
     static const char mark[] = "\"command\"";
     struct hcb_value v = {0};
     struct hcb_err why = {0};
-    if (!memmem(text, n, mark, sizeof(mark) - 1))
+    if (!hcb_find_bytes(text, n, mark, sizeof(mark) - 1))
         return 0;
     if (hcb_json_parse(text, n, &v, &why) == HOTCB_ENOMEM)
         return hcb_fail_nomem(err);
@@ -167,6 +169,76 @@ int hcb_ledger_last_offset(int fd, const char *path, int64_t from, int64_t *offs
             break;
     }
     hcb_buf_release(&r.buf);
+    return rc;
+}
+
+/* ---- which commands are answered ---- */
+
+void hcb_names_release(struct hcb_names *names)
+{
+    for (size_t i = 0; i < names->n; i++)
+        free(names->v[i]);
+    free(names->v);
+    *names = (struct hcb_names){0};
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+bool hcb_names_have(const struct hcb_names *names, const char *name)
+{
+    return name && names->n > 0 &&
+           bsearch(&name, names->v, names->n, sizeof(*names->v), compare_names) != NULL;
+}
+
+static bool add_name(struct hcb_names *names, const char *name)
+{
+    if (names->n == names->cap) {
+        size_t cap = names->cap ? names->cap * 2 : 64;
+        char **v = realloc(names->v, cap * sizeof(*v));
+        if (!v)
+            return false;
+        names->v = v;
+        names->cap = cap;
+    }
+    names->v[names->n] = hcb_strdup(name);
+    if (!names->v[names->n])
+        return false;
+    names->n++;
+    return true;
+}
+
+static int add_command(struct hcb_names *names, const char *text, size_t n, struct hcb_err *err)
+{
+    struct hcb_value v = {0};
+    struct hcb_err why = {0};
+    int rc = hcb_json_parse(text, n, &v, &why);
+    const char *cmd = rc == 0 ? hcb_map_text(&v, "cmd", NULL) : NULL;
+    rc = rc == HOTCB_ENOMEM || (cmd && !add_name(names, cmd)) ? hcb_fail_nomem(err) : 0;
+    hcb_value_release(&v);
+    return rc;
+}
+
+int hcb_ledger_commands(const char *path, int64_t max_bytes, struct hcb_names *names,
+                        struct hcb_err *err)
+{
+    int64_t size = hcb_ledger_size(path);
+    const char *text;
+    size_t n;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : hcb_fail_errno(err, "open %s", path);
+    struct lines r = {.fd = fd, .base = size > max_bytes ? size - max_bytes : 0};
+    int rc;
+    while ((rc = lines_next(&r, path, &text, &n, err)) > 0 &&
+           (rc = add_command(names, text, n, err)) == 0)
+        ;
+    hcb_buf_release(&r.buf);
+    close(fd);
+    if (names->n > 0)
+        qsort(names->v, names->n, sizeof(*names->v), compare_names);
     return rc;
 }
 

@@ -84,3 +84,11 @@ int hcb_limits_read(struct hcb_limits *limits, const struct hcb_limits *defaults
     *limits = next;
     return 0;
 }
+
+void hcb_limits_clamp(struct hcb_limits *limits)
+{
+    for (size_t i = 0; i < COUNT(numbers); i++) {
+        int64_t *v = field(limits, &numbers[i]);
+        *v = *v < numbers[i].min ? numbers[i].min : *v > numbers[i].max ? numbers[i].max : *v;
+    }
+}

@@ -21,4 +21,7 @@ struct hcb_limits {
 int hcb_limits_read(struct hcb_limits *limits, const struct hcb_limits *defaults,
                     const struct hcb_value *v, struct hcb_err *err);
 
+/* Brings each number into the range that the reader takes. */
+void hcb_limits_clamp(struct hcb_limits *limits);
+
 #endif

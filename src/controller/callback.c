@@ -1,8 +1,12 @@
 /* One callback: loading and reloading its script, its parameters, its failures. */
 #include "controller/callback.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "controller/exact.h"
 #include <stdlib.h>
 #include <string.h>
+
+#define SAVED_BYTES (1 << 20) /* of what one save() gives, as JSON */
 
 int hcb_step_event(int event)
 {
@@ -295,6 +299,19 @@ int hcb_callback_load(struct hcb_callback *cb, struct hcb_world *world, struct h
     return status;
 }
 
+/* What the state file can carry, and give back. */
+static bool can_be_kept(const struct hcb_value *saved)
+{
+    struct hcb_buf text = {0};
+    struct hcb_value read = {0};
+    hcb_exact_write(&text, saved);
+    bool ok = !text.oom && text.len <= SAVED_BYTES &&
+              hcb_json_parse(text.data, text.len, &read, NULL) == 0;
+    hcb_value_release(&read);
+    hcb_buf_release(&text);
+    return ok;
+}
+
 void hcb_callback_checkpoint(struct hcb_callback *cb, struct hcb_world *world)
 {
     struct hcb_value saved = {0};
@@ -303,9 +320,13 @@ void hcb_callback_checkpoint(struct hcb_callback *cb, struct hcb_world *world)
         return;
     int status = hcb_script_save(cb->script, &saved, &fault);
     world->carry_out(world->user, cb, status == 0);
+    if (status == 0 && !can_be_kept(&saved))
+        status = hcb_fault_set(&fault, HCB_RUNTIME, "more than %d KiB, or nested too deep",
+                               SAVED_BYTES >> 10);
     if (status < 0) {
         hcb_log(world->log, HOTCB_WARN, cb->id, "save() failed at a checkpoint, what it gave "
                 "before is kept: %s", fault.message);
+        hcb_value_release(&saved);
         return;
     }
     hcb_value_release(&cb->saved);

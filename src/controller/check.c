@@ -1,7 +1,7 @@
 /* A script judged without a run. */
 #include "base/json.h"
 #include "controller/modules.h"
-#include "script/script.h"
+#include "script/review.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +12,7 @@ struct check {
     struct hcb_module module;
     struct hcb_effects effects;
     struct hcb_script *script;
+    struct hcb_review review;
     struct hcb_fault fault;
 };
 
@@ -25,13 +26,16 @@ static int run_check(struct check *c)
         .n = c->module.text.len, .symbol = c->target.symbol, .limits = HCB_LIMITS_DEFAULT,
         .effects = &c->effects, .find = hcb_loading_find, .find_user = &c->loading,
     };
-    return hcb_script_open(&c->script, &source, &c->fault);
+    int status = hcb_script_open(&c->script, &source, &c->fault);
+    if (status == 0) /* what it finds is advice: without it, the answer is the same */
+        (void)hcb_script_review(c->script, source.text, source.n, &c->review, NULL);
+    return status;
 }
 
-static void text_field(struct hcb_buf *b, const char *key, const char *text)
+static void put_list(struct hcb_buf *b, const char *key, const struct hcb_value *list)
 {
-    hcb_json_key(b, key);
-    hcb_json_str(b, text);
+    static const struct hcb_value none = {.type = HCB_LIST};
+    hcb_json_put_value(b, key, list->type == HCB_LIST ? list : &none);
 }
 
 static void report(struct hcb_buf *b, const struct check *c)
@@ -39,24 +43,22 @@ static void report(struct hcb_buf *b, const struct check *c)
     const struct hcb_params *declared = c->script ? hcb_script_params(c->script) : NULL;
     const struct hcb_value *events = c->script ? hcb_script_events(c->script) : NULL;
     hcb_json_open(b, '{');
-    hcb_json_key(b, "ok");
-    hcb_json_bool(b, c->script != NULL);
-    text_field(b, "path", c->target.path);
-    text_field(b, "name", c->script ? hcb_script_name(c->script) : NULL);
-    text_field(b, "reason", c->script ? NULL : hcb_reason_name(c->fault.reason));
-    text_field(b, "error", c->script ? NULL : c->fault.message);
-    text_field(b, "traceback", c->script ? NULL : c->fault.traceback);
-    text_field(b, "schedule", c->script ? hcb_script_schedule(c->script) : NULL);
-    hcb_json_key(b, "events");
-    if (events)
-        hcb_json_value(b, events);
-    else
-        hcb_json_null(b);
+    hcb_json_put_bool(b, "ok", c->script != NULL);
+    hcb_json_put_str(b, "path", c->target.path);
+    hcb_json_put_str(b, "name", c->script ? hcb_script_name(c->script) : NULL);
+    hcb_json_put_str(b, "reason", c->script ? NULL : hcb_reason_name(c->fault.reason));
+    hcb_json_put_str(b, "error", c->script ? NULL : c->fault.message);
+    hcb_json_put_str(b, "traceback", c->script ? NULL : c->fault.traceback);
+    hcb_json_put_str(b, "schedule", c->script ? hcb_script_schedule(c->script) : NULL);
+    hcb_json_put_value(b, "events", events);
     hcb_json_key(b, "declared");
     if (declared)
         hcb_params_json(b, declared);
     else
         hcb_json_null(b);
+    put_list(b, "hooks", &c->review.hooks);
+    put_list(b, "warnings", &c->review.warnings);
+    put_list(b, "notes", &c->review.notes);
     hcb_json_close(b, '}');
 }
 
@@ -80,6 +82,7 @@ int hotcb_check(const char *path, const char *symbol, char **out)
         *out = hcb_buf_take(&b);
     }
     hcb_script_free(c.script);
+    hcb_review_release(&c.review);
     hcb_effects_release(&c.effects);
     hcb_module_release(&c.module);
     hcb_loading_release(&c.loading);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 #define FULL_REPORTS 10 /* of different failures of a callback that is let go on */
 
 static void say_failure(struct hotcb *h, struct hcb_callback *cb, const char *event)

@@ -76,6 +76,7 @@ static void set_limits(struct hcb_limits *limits, const hotcb_options *opt)
         limits->memory_mb = opt->memory_mb;
     if (opt->errors != 0)
         limits->errors = opt->errors < 0 ? 0 : opt->errors;
+    hcb_limits_clamp(limits);
 }
 
 /* The working directory of the host may change later. */
@@ -115,6 +116,14 @@ static int64_t or_default(int64_t given, int64_t usual)
     return given > 0 ? given : usual;
 }
 
+#define POLL_MS_MAX (INT64_C(1000) * 86400 * 365) /* in ns it must not overflow */
+
+static int64_t poll_interval_ns(int64_t ms)
+{
+    ms = ms < 0 ? 0 : or_default(ms, 50);
+    return (ms < POLL_MS_MAX ? ms : POLL_MS_MAX) * 1000000;
+}
+
 static int init(struct hotcb *h, const hotcb_options *opt)
 {
     h->pid = getpid();
@@ -123,8 +132,7 @@ static int init(struct hotcb *h, const hotcb_options *opt)
     h->started_wall = hcb_clock_wall();
     h->steps_per_s = -1;
     h->debounce_steps = or_default(opt->debounce_steps, 1);
-    h->poll_interval_ns = opt->poll_interval_ms < 0
-                              ? 0 : or_default(opt->poll_interval_ms, 50) * 1000000;
+    h->poll_interval_ns = poll_interval_ns(opt->poll_interval_ms);
     h->resume = opt->resume != 0;
     h->log_bytes = or_default(opt->log_bytes, LOG_BYTES);
     h->metrics_bytes = or_default(opt->metrics_bytes, METRICS_BYTES);
@@ -157,8 +165,8 @@ int hcb_run_lock(struct hotcb *h, struct hcb_err *err)
 {
     char text[192];
     snprintf(text, sizeof text, "pid %ld on %s, run %s\n", (long)h->pid, h->host, h->run);
-    int status = hcb_lock_take(&h->lock, h->dir.lock, text, err);
-    if (status == 0 && h->lock.advisory_only)
+    int status = hcb_lock_keep(&h->lock, h->dir.lock, text, err);
+    if (status == 0 && h->lock.advisory_only && h->last_lock_ns == 0)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s: this file system has no locks; a second run in the "
                 "same directory would not be noticed", h->dir.lock);
     return status;
@@ -174,10 +182,10 @@ static int make_files(struct hotcb *h, bool own_config)
     return hcb_file_touch(h->dir.commands, "", &h->err);
 }
 
-static void warn_if_writable(struct hotcb *h, const char *path, mode_t bits)
+static void warn_if_writable(struct hotcb *h, const char *path)
 {
     struct stat st;
-    if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH & bits) && !(st.st_mode & S_ISVTX))
+    if (stat(path, &st) == 0 && (st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX))
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s may be written by anybody on this machine: whoever "
                 "appends to the command file steers the run", path);
 }
@@ -235,8 +243,9 @@ static int open_run(struct hotcb *h, const hotcb_options *opt)
         (status = make_files(h, !opt->config_path)) < 0 || (status = open_sinks(h)) < 0 ||
         (status = open_history(h)) < 0)
         return status;
-    warn_if_writable(h, h->dir.dir, S_IWOTH);
-    warn_if_writable(h, h->dir.commands, S_IWOTH);
+    hcb_file_clean(h->dir.dir);
+    warn_if_writable(h, h->dir.dir);
+    warn_if_writable(h, h->dir.commands);
     hcb_log(&h->log, HOTCB_DEBUG, NULL, "run %s in %s", h->run, h->dir.dir);
     return 0;
 }
@@ -277,6 +286,7 @@ static void release(struct hotcb *h)
     hcb_commands_release(&h->commands);
     hcb_watch_release(&h->config_watch);
     hcb_value_release(&h->before);
+    hcb_names_release(&h->answered);
     hcb_value_release(&h->config);
     hcb_value_release(&h->last_params);
     hcb_buf_release(&h->config_text);
@@ -435,6 +445,8 @@ int hotcb_command(hotcb *h, const char *json)
     h->busy = true;
     hcb_op_init(&op);
     h->registry.world.now_ns = hcb_clock_ns();
+    if (h->resume)
+        hcb_resume(h); /* what was there before comes before what is new */
     int status = hcb_op_parse(json, strlen(json), &op, &out.err);
     op.origin = HCB_FROM_HOST;
     if (status == 0)

@@ -9,7 +9,6 @@
 
 #define LINE_BYTES 4096 /* of one line's text; the rest is cut */
 
-
 static void to_stderr(void *user, enum hotcb_level level, const char *callback, const char *line)
 {
     (void)user;

@@ -8,13 +8,17 @@
 #include <unistd.h>
 
 #define STATUS_INTERVAL_NS 250000000
+#define LOCK_INTERVAL_NS 250000000
+#define ANSWERED_BYTES (4 << 20) /* of the ledger's end, looked through after a restart */
+#define PENDING_BYTES (256 << 10) /* of lines that the ledger cannot take */
 #define HCB_NAME(path) (strrchr(path, '/') ? strrchr(path, '/') + 1 : (path))
 
-static void apply_op(struct hotcb *h, const struct hcb_op *op)
+static bool apply_op(struct hotcb *h, const struct hcb_op *op)
 {
     struct hcb_outcome outcome;
     hcb_registry_apply(&h->registry, op, &outcome);
     hcb_record(h, op, &outcome);
+    return outcome.applied;
 }
 
 /* ---- scripts --------------------------------------------------------------- */
@@ -40,6 +44,31 @@ static void refuse_config(struct hotcb *h, const struct hcb_err *err)
     hcb_record(h, &op, &out);
 }
 
+/* Makes entry[key] what it is in `before`, or takes it away. */
+static void put_back(struct hcb_value *entry, const struct hcb_value *before, const char *key)
+{
+    const struct hcb_value *old = hcb_map_get(before, key);
+    if (old)
+        hcb_map_set(entry, key, old);
+    else
+        hcb_map_remove(entry, key);
+}
+
+/* A key whose change was refused counts as not read: the next file that says the same is
+ * not taken for one that says nothing new. */
+static void unread(struct hcb_value *after, const struct hcb_value *before,
+                   const struct hcb_op *op)
+{
+    struct hcb_value *entry = hcb_map_get(after, op->id);
+    const struct hcb_value *old = hcb_map_get(before, op->id);
+    struct hcb_value *params = entry ? hcb_map_get(entry, "params") : NULL;
+    if (entry && op->kind == HCB_OP_LIMITS)
+        put_back(entry, old, "limits");
+    if (params && params->type == HCB_MAP && op->kind == HCB_OP_SET)
+        for (size_t i = 0; i < op->params.u.map.n; i++)
+            put_back(params, hcb_map_get(old, "params"), op->params.u.map.p[i].key);
+}
+
 static int apply_config(struct hotcb *h, struct hcb_value *after, const struct hcb_buf *text)
 {
     struct hcb_ops ops = {0};
@@ -51,7 +80,8 @@ static int apply_config(struct hotcb *h, struct hcb_value *after, const struct h
     }
     int n = (int)ops.n;
     for (size_t i = 0; i < ops.n; i++)
-        apply_op(h, &ops.v[i]);
+        if (!apply_op(h, &ops.v[i]))
+            unread(after, &h->config, &ops.v[i]);
     hcb_ops_release(&ops);
     hcb_value_release(&h->config);
     h->config = *after;
@@ -59,6 +89,14 @@ static int apply_config(struct hotcb *h, struct hcb_value *after, const struct h
     hcb_buf_add(&h->config_text, text->data, text->len);
     h->changed = true;
     return n;
+}
+
+static void forget_config_error(struct hotcb *h)
+{
+    if (h->config_error)
+        h->changed = true;
+    free(h->config_error);
+    h->config_error = NULL;
 }
 
 static int take_config(struct hotcb *h, const struct hcb_buf *text)
@@ -70,10 +108,7 @@ static int take_config(struct hotcb *h, const struct hcb_buf *text)
         refuse_config(h, &err);
         return 1;
     }
-    if (h->config_error)
-        h->changed = true;
-    free(h->config_error);
-    h->config_error = NULL;
+    forget_config_error(h);
     if (after.type == HCB_NULL) {
         hcb_log(&h->log, HOTCB_INFO, NULL, "%s is empty; what it said before still holds",
                 h->dir.config);
@@ -86,10 +121,14 @@ static int look_config(struct hotcb *h, int64_t now_ns)
 {
     struct hcb_err err;
     int event = hcb_watch_check(&h->config_watch, now_ns, &h->config_new, &err);
+    if (event < 0 || event == HCB_WATCH_GONE)
+        h->config_watch.known = false; /* once it can be read, it is, whatever is in it */
     if (event < 0) {
         refuse_config(h, &err);
         return 1;
     }
+    if (event == HCB_WATCH_GONE)
+        forget_config_error(h);
     if (event == HCB_WATCH_GONE && h->config.type != HCB_NULL)
         hcb_log(&h->log, HOTCB_INFO, NULL, "%s is gone; what it said before still holds",
                 h->dir.config);
@@ -114,7 +153,9 @@ static void take_line(struct hotcb *h, const struct hcb_line *line)
     op.line = line->number;
     if (status == 0)
         status = hcb_run_resolve(h, &op, &why);
-    if (status == 0) {
+    if (status == 0 && hcb_names_have(&h->answered, op.cmd)) {
+        h->repeated++;
+    } else if (status == 0) {
         apply_op(h, &op);
     } else {
         hcb_fail(&out.err, why.code, "%s:%lld: %s", HCB_NAME(h->dir.commands),
@@ -124,23 +165,69 @@ static void take_line(struct hotcb *h, const struct hcb_line *line)
     hcb_op_release(&op);
 }
 
-static int look_commands(struct hotcb *h)
+/* The file is read from its beginning, and that must be known to a later process before
+ * anything of it is taken in, or it would be taken in twice. Commands with an id that
+ * the ledger has are not executed again: a file that was only edited repeats them. */
+static bool restart_commands(struct hotcb *h)
+{
+    struct hcb_err err;
+    h->restarting = !hcb_state_write(h);
+    if (h->restarting)
+        return false;
+    hcb_names_release(&h->answered);
+    if (hcb_ledger_commands(h->dir.ledger, ANSWERED_BYTES, &h->answered, &err) < 0)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
+    return true;
+}
+
+static void say_repeated(struct hotcb *h)
+{
+    if (h->commands.more)
+        return;
+    if (h->repeated > 0)
+        hcb_log(&h->log, HOTCB_INFO, NULL, "%lld commands in it were answered before and are not "
+                "executed again", (long long)h->repeated);
+    h->repeated = 0;
+    hcb_names_release(&h->answered);
+}
+
+/* Who writes by hand may forget the newline, and would wait for ever. */
+static void say_unfinished(struct hotcb *h, int64_t now_ns)
+{
+    const struct hcb_commands *c = &h->commands;
+    if (c->more || c->skipping || c->sig.size <= c->place.offset || now_ns < c->settle_until_ns ||
+        h->unfinished == c->sig.size)
+        return;
+    h->unfinished = c->sig.size;
+    hcb_log(&h->log, HOTCB_WARN, NULL, "the last line of %s has no newline: it counts once it has "
+            "one", h->dir.commands);
+}
+
+static int look_commands(struct hotcb *h, int64_t now_ns)
 {
     struct hcb_err err;
     struct hcb_line line;
     int n = 0;
+    if (h->ledger.trouble && h->ledger.pending.len > PENDING_BYTES)
+        return 0; /* what cannot be answered waits in its file */
+    if (h->restarting && !restart_commands(h))
+        return 0;
     int event = hcb_commands_begin(&h->commands, &err);
     if (event == HCB_COMMANDS_RESTARTED) {
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
-        hcb_state_write(h); /* before anything more is taken in: see commands.h */
+        if (!restart_commands(h))
+            return 0;
         event = hcb_commands_begin(&h->commands, &err);
     }
     if (event < 0)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
-    if (event != HCB_COMMANDS_NEW)
+    if (event != HCB_COMMANDS_NEW) {
+        say_unfinished(h, now_ns);
         return 0;
+    }
     for (; hcb_commands_next(&h->commands, &line); n++)
         take_line(h, &line);
+    say_repeated(h);
     return n;
 }
 
@@ -177,7 +264,6 @@ static void check_spools(struct hotcb *h)
 static void come_back(struct hotcb *h, const struct hcb_sig *sig)
 {
     struct hcb_err err;
-    hcb_lock_drop(&h->lock);
     if (hcb_run_lock(h, &err) < 0)
         return; /* somebody else's, or not yet whole: tried again at the next look */
     hcb_file_touch(h->dir.commands, "", &err);
@@ -187,6 +273,21 @@ static void come_back(struct hotcb *h, const struct hcb_sig *sig)
     h->lost = false;
     h->changed = true;
     hcb_log(&h->log, HOTCB_WARN, NULL, "%s is there again: looking and writing go on", h->dir.dir);
+}
+
+/* The lock can be lost without a word, see lock.h. */
+static bool lock_is_held(struct hotcb *h, int64_t now_ns)
+{
+    struct hcb_err err;
+    if (h->lost || now_ns - h->last_lock_ns < LOCK_INTERVAL_NS)
+        return !h->lost;
+    h->last_lock_ns = now_ns;
+    if (hcb_run_lock(h, &err) == 0)
+        return true;
+    h->lost = true;
+    hcb_log(&h->log, HOTCB_ERROR, NULL, "%s; training and callbacks go on, nothing is read or "
+            "written until it is free", err.text);
+    return false;
 }
 
 /* One stat a look tells a directory that was deleted, or deleted and made anew. */
@@ -248,13 +349,13 @@ int hcb_look(struct hotcb *h)
     h->looks++;
     if (hcb_is_child(h))
         return 0;
-    if (directory_is_there(h)) {
+    if (directory_is_there(h) && lock_is_held(h, begin)) {
         h->registry.world.now_ns = begin;
         if (h->resume)
             n += hcb_resume(h);
         n += hcb_registry_check_files(&h->registry, said, h);
         n += look_config(h, begin);
-        n += look_commands(h);
+        n += look_commands(h, begin);
         if (h->changed || h->ledger.trouble)
             hcb_publish(h);
         else

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void hcb_watches_release(struct hcb_watches *w)
+static void watches_release(struct hcb_watches *w)
 {
     for (size_t i = 0; i < w->n; i++)
         hcb_watch_release(&w->v[i]);
@@ -20,6 +20,8 @@ struct hcb_watch *hcb_watches_get(struct hcb_watches *w, const char *path)
     for (size_t i = 0; i < w->n; i++)
         if (strcmp(w->v[i].path, path) == 0)
             return &w->v[i];
+    if (w->n == HCB_WATCHES_MAX)
+        return NULL;
     if (w->n == w->cap) {
         size_t cap = w->cap ? w->cap * 2 : 2;
         struct hcb_watch *v = realloc(w->v, cap * sizeof *v);
@@ -36,7 +38,7 @@ struct hcb_watch *hcb_watches_get(struct hcb_watches *w, const char *path)
 void hcb_loading_release(struct hcb_loading *l)
 {
     free(l->dir);
-    hcb_watches_release(&l->watches);
+    watches_release(&l->watches);
 }
 
 void hcb_module_release(struct hcb_module *m)
@@ -64,6 +66,9 @@ static int read_watched(struct hcb_loading *l, const char *path, struct hcb_modu
 {
     struct hcb_sig before;
     struct hcb_watch *watch = hcb_watches_get(&l->watches, path);
+    if (!watch && l->watches.n == HCB_WATCHES_MAX)
+        return hcb_fail(err, HOTCB_EREFUSED, "too many names: at most %d files are looked for, "
+                        "found or not", HCB_WATCHES_MAX);
     if (!watch)
         return hcb_fail_nomem(err);
     hcb_sig_get(path, &before);

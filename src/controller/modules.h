@@ -13,8 +13,12 @@ struct hcb_watches {
     struct hcb_watch *v;
     size_t n, cap;
 };
-void hcb_watches_release(struct hcb_watches *w);
-/* The one for path, made if there is none; NULL when out of memory. */
+
+/* So many at most: each costs a stat a look, and a script may require what is not there
+ * by any number of names. */
+#define HCB_WATCHES_MAX 256
+
+/* The one for path, made if there is none; NULL when there are enough, or no memory. */
 struct hcb_watch *hcb_watches_get(struct hcb_watches *w, const char *path);
 
 /* Where names are looked up. */

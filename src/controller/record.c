@@ -1,9 +1,9 @@
 /* What was done, said: to the ledger, the log and the status. And what scripts asked
  * for, carried out. */
 #include "base/clock.h"
+#include "base/text.h"
 #include "controller/run.h"
 #include "sink/artifact.h"
-#include "base/text.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -125,8 +125,6 @@ static void keep_wanted(struct hcb_registry *r, size_t i, struct hcb_callback *c
     }
     hcb_callback_free(old->heir);
     old->heir = cb;
-    free(old->pending);
-    old->pending = hcb_strdup(fault->message);
 }
 
 /* Loads cb and puts it at i, or keeps what was there; takes over cb. */
@@ -261,6 +259,29 @@ static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
     hcb_value_release(&before);
 }
 
+/* A key that is gone from YAML may be gone from the script, too. */
+static int set_from_yaml(struct hcb_registry *r, struct hcb_callback *cb,
+                         const struct hcb_value *given, struct hcb_err *err)
+{
+    struct hcb_value params = {0}, gone = {0};
+    hcb_value_map(&gone);
+    int status = hcb_value_copy(&params, given) ? 0 : hcb_fail_nomem(err);
+    for (size_t i = 0; status == 0 && i < given->u.map.n; i++) {
+        const struct hcb_pair *pair = &given->u.map.p[i];
+        if (pair->value.type != HCB_NULL || hcb_script_has_initial(cb->script, pair->key))
+            continue;
+        hcb_map_remove(&params, pair->key);
+        hcb_map_put(&gone, pair->key);
+    }
+    if (status == 0 && params.u.map.n > 0)
+        status = hcb_callback_set(cb, &r->world, &params, err);
+    if (status == 0 && gone.u.map.n > 0)
+        status = hcb_callback_want(cb, &gone, err);
+    hcb_value_release(&params);
+    hcb_value_release(&gone);
+    return status;
+}
+
 static void op_set(struct hcb_registry *r, struct hcb_callback *cb, const struct hcb_op *op,
                    struct hcb_outcome *out)
 {
@@ -268,16 +289,27 @@ static void op_set(struct hcb_registry *r, struct hcb_callback *cb, const struct
         set_unloaded(r, cb, op, out);
         return;
     }
-    if (op->origin == HCB_FROM_YAML && cb->heir)
+    bool yaml = op->origin == HCB_FROM_YAML;
+    if (yaml && cb->heir)
         hcb_callback_want(cb->heir, &op->params, NULL);
-    if (hcb_callback_set(cb, &r->world, &op->params, &out->err) == 0)
+    if ((yaml ? set_from_yaml(r, cb, &op->params, &out->err)
+              : hcb_callback_set(cb, &r->world, &op->params, &out->err)) == 0)
         accept(out);
 }
 
 static void op_limits(struct hcb_registry *r, struct hcb_callback *cb, const struct hcb_op *op,
                       struct hcb_outcome *out)
 {
-    if (hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err) == 0)
+    if (op->origin == HCB_FROM_YAML && cb->heir)
+        hcb_callback_set_limits(cb->heir, &r->world, &op->limits, NULL);
+    struct hcb_fault fault;
+    if (hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err) < 0)
+        return;
+    if (cb->heir)
+        hcb_callback_set_limits(cb->heir, &r->world, &op->limits, NULL);
+    if (!cb->script && load_again(r, cb, &fault) < 0) /* they may be why it did not load */
+        refuse_fault(out, &fault);
+    else
         accept(out);
 }
 
@@ -344,8 +376,7 @@ static int check_heir(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *
         hcb_callback_clear_failure(heir);
         replace(r, i, heir);
     } else {
-        free(cb->pending);
-        cb->pending = hcb_strdup(fault.message);
+        mark_unloaded(heir, &fault);
     }
     return 1;
 }

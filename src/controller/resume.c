@@ -109,13 +109,15 @@ int hcb_resume(struct hotcb *h)
 {
     const struct hcb_value *list = entries(h);
     int n = list ? (int)list->u.list.n : 0;
+    h->resume = false;
+    if (h->before.type != HCB_MAP)
+        return 0;
     hcb_log(&h->log, HOTCB_INFO, NULL, "resuming run %s: %d callback%s",
             hcb_map_text(&h->before, "run", "?"), n, n == 1 ? "" : "s");
     resume_config(h);
     for (int i = 0; i < n; i++)
         resume_entry(h, &list->u.list.v[i]);
     hcb_value_release(&h->before);
-    h->resume = false;
     h->changed = true;
     return n;
 }

@@ -57,7 +57,12 @@ struct hotcb {
     bool looked;
     bool changed; /* something must be published */
 
-    int64_t started_ns, last_status_ns;
+    bool restarting;           /* the command file was replaced, and that is not saved yet */
+    struct hcb_names answered; /* commands that are not executed again, while it is read anew */
+    int64_t repeated;          /* how many of them came */
+    int64_t unfinished;        /* size of the command file whose last line was complained of */
+
+    int64_t started_ns, last_status_ns, last_lock_ns;
     double started_wall;
     int64_t rate_ns, rate_step; /* the sample that the rate is taken from */
     bool has_rate_step;
@@ -90,7 +95,7 @@ void hcb_publish(struct hotcb *h);
 /* Of a forked child, whose handle does nothing from then on. */
 bool hcb_is_child(struct hotcb *h);
 
-/* hotcb.c: takes the lock of the run directory. */
+/* hotcb.c: takes the lock of the run directory, or makes sure that it is still held. */
 int hcb_run_lock(struct hotcb *h, struct hcb_err *err);
 
 /* Makes a relative path of a command absolute: it is meant from the run directory. */
@@ -104,7 +109,7 @@ void hcb_status_write(struct hotcb *h, const char *state);
 void hcb_callbacks_json(struct hcb_buf *b, const struct hotcb *h);
 
 /* state.c */
-void hcb_state_write(struct hotcb *h);
+bool hcb_state_write(struct hotcb *h); /* false: not written; said once while it lasts */
 /* Reads hotcb.state.json into commands.place and h->before; *ledger_bytes comes with it.
  * A file that is not there or damaged is as good as none: the ledger knows the rest. */
 void hcb_state_read(struct hotcb *h, int64_t *ledger_bytes);

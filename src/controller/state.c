@@ -12,18 +12,12 @@ static void put_place(struct hcb_buf *b, const struct hcb_commands *c)
     hcb_sha256_hex(c->place.fingerprint, fingerprint);
     hcb_json_key(b, "commands");
     hcb_json_open(b, '{');
-    hcb_json_key(b, "path");
-    hcb_json_str(b, c->path);
-    hcb_json_key(b, "offset");
-    hcb_json_int(b, c->place.offset);
-    hcb_json_key(b, "lines");
-    hcb_json_int(b, c->place.lines);
-    hcb_json_key(b, "count");
-    hcb_json_int(b, c->place.count);
-    hcb_json_key(b, "tail");
-    hcb_json_int(b, c->place.tail);
-    hcb_json_key(b, "fingerprint");
-    hcb_json_str(b, fingerprint);
+    hcb_json_put_str(b, "path", c->path);
+    hcb_json_put_int(b, "offset", c->place.offset);
+    hcb_json_put_int(b, "lines", c->place.lines);
+    hcb_json_put_int(b, "count", c->place.count);
+    hcb_json_put_int(b, "tail", c->place.tail);
+    hcb_json_put_str(b, "fingerprint", fingerprint);
     hcb_json_close(b, '}');
 }
 
@@ -31,12 +25,9 @@ static void put_target(struct hcb_buf *b, const struct hcb_target *target)
 {
     hcb_json_key(b, "target");
     hcb_json_open(b, '{');
-    hcb_json_key(b, "kind");
-    hcb_json_str(b, hcb_target_kind_name(target->kind));
-    hcb_json_key(b, "path");
-    hcb_json_str(b, target->path);
-    hcb_json_key(b, "symbol");
-    hcb_json_str(b, target->symbol);
+    hcb_json_put_str(b, "kind", hcb_target_kind_name(target->kind));
+    hcb_json_put_str(b, "path", target->path);
+    hcb_json_put_str(b, "symbol", target->symbol);
     hcb_json_close(b, '}');
 }
 
@@ -65,45 +56,37 @@ static const struct hcb_callback *wanted(const struct hcb_callback *cb)
 static void put_entry(struct hcb_buf *b, const struct hcb_callback *cb)
 {
     hcb_json_open(b, '{');
-    hcb_json_key(b, "id");
-    hcb_json_str(b, cb->id);
-    hcb_json_key(b, "origin");
-    hcb_json_str(b, hcb_origin_name(cb->origin));
-    hcb_json_key(b, "enabled");
-    hcb_json_bool(b, cb->enabled);
+    hcb_json_put_str(b, "id", cb->id);
+    hcb_json_put_str(b, "origin", hcb_origin_name(cb->origin));
+    hcb_json_put_bool(b, "enabled", cb->enabled);
     put_target(b, &cb->target);
     put_exact(b, "init", &cb->init);
     put_exact(b, "params", &cb->set);
-    hcb_json_key(b, "limits");
-    hcb_json_value(b, &cb->limits_given);
-    hcb_json_key(b, "calls");
-    hcb_json_int(b, cb->calls);
-    hcb_json_key(b, "failures");
-    hcb_json_int(b, cb->failed_calls);
+    hcb_json_put_value(b, "limits", &cb->limits_given);
+    hcb_json_put_int(b, "calls", cb->calls);
+    hcb_json_put_int(b, "failures", cb->failed_calls);
     put_exact(b, "saved", &cb->saved);
     hcb_json_close(b, '}');
 }
 
-void hcb_state_write(struct hotcb *h)
+/* What is to be resumed is in the file alone until it was. */
+bool hcb_state_write(struct hotcb *h)
 {
     struct hcb_buf *b = &h->text;
     struct hcb_err err;
+    if (h->resume)
+        return false;
     hcb_buf_reset(b);
     hcb_json_open(b, '{');
-    hcb_json_key(b, "format");
-    hcb_json_int(b, 1);
-    hcb_json_key(b, "run");
-    hcb_json_str(b, h->run);
-    hcb_json_key(b, "step");
+    hcb_json_put_int(b, "format", 1);
+    hcb_json_put_str(b, "run", h->run);
     if (h->has_step)
-        hcb_json_int(b, h->step);
+        hcb_json_put_int(b, "step", h->step);
     else
-        hcb_json_null(b);
+        hcb_json_put_null(b, "step");
     put_place(b, &h->commands);
-    hcb_json_key(b, "ledger_bytes");
-    hcb_json_int(b, h->ledger.bytes);
-    hcb_json_key(b, "seq");
-    hcb_json_int(b, h->ledger.seq);
+    hcb_json_put_int(b, "ledger_bytes", h->ledger.bytes);
+    hcb_json_put_int(b, "seq", h->ledger.seq);
     hcb_json_key(b, "config"); /* hotcb.yaml as last read */
     hcb_json_text(b, hcb_buf_text(&h->config_text), h->config_text.len);
     hcb_json_key(b, "registry");
@@ -122,6 +105,7 @@ void hcb_state_write(struct hotcb *h)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s; the ledger still knows what was answered",
                 err.text);
     h->state_trouble = status < 0;
+    return status == 0;
 }
 
 static bool read_hex(const char *hex, unsigned char *out, size_t n)

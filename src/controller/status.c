@@ -7,42 +7,12 @@
 
 #define RATE_INTERVAL_NS 1000000000
 
-static void text_field(struct hcb_buf *b, const char *key, const char *text)
-{
-    hcb_json_key(b, key);
-    hcb_json_str(b, text);
-}
-
-static void int_field(struct hcb_buf *b, const char *key, int64_t v)
-{
-    hcb_json_key(b, key);
-    hcb_json_int(b, v);
-}
-
-static void real_field(struct hcb_buf *b, const char *key, double v)
-{
-    hcb_json_key(b, key);
-    hcb_json_real(b, v);
-}
-
-static void bool_field(struct hcb_buf *b, const char *key, bool v)
-{
-    hcb_json_key(b, key);
-    hcb_json_bool(b, v);
-}
-
-static void null_field(struct hcb_buf *b, const char *key)
-{
-    hcb_json_key(b, key);
-    hcb_json_null(b);
-}
-
 static void step_field(struct hcb_buf *b, const char *key, bool has, int64_t step)
 {
     if (has)
-        int_field(b, key, step);
+        hcb_json_put_int(b, key, step);
     else
-        null_field(b, key);
+        hcb_json_put_null(b, key);
 }
 
 /* Three digits are what a person reads. */
@@ -64,13 +34,14 @@ static void put_fault(struct hcb_buf *b, const struct hotcb *h, const struct hcb
         return;
     }
     hcb_json_open(b, '{');
-    text_field(b, "reason", hcb_reason_name(cb->fault.reason));
-    text_field(b, "message", cb->fault.message);
-    text_field(b, "traceback", cb->fault.traceback);
+    hcb_json_put_str(b, "reason", hcb_reason_name(cb->fault.reason));
+    hcb_json_put_str(b, "message", cb->fault.message);
+    hcb_json_put_str(b, "traceback", cb->fault.traceback);
     step_field(b, "step", cb->fault_has_step, cb->fault_step);
-    text_field(b, "event", cb->fault_event < 0 ? NULL
-                                               : h->registry.world.events.names[cb->fault_event]);
-    int_field(b, "count", cb->fault_repeats);
+    hcb_json_put_str(b, "event",
+                     cb->fault_event < 0 ? NULL
+                                         : h->registry.world.events.names[cb->fault_event]);
+    hcb_json_put_int(b, "count", cb->fault_repeats);
     hcb_json_close(b, '}');
 }
 
@@ -78,11 +49,7 @@ static void put_events(struct hcb_buf *b, const struct hotcb *h, const struct hc
 {
     const struct hcb_events *events = &h->registry.world.events;
     const struct hcb_value *wanted = cb->script ? hcb_script_events(cb->script) : NULL;
-    hcb_json_key(b, "events");
-    if (wanted)
-        hcb_json_value(b, wanted);
-    else
-        hcb_json_null(b);
+    hcb_json_put_value(b, "events", wanted);
     hcb_json_key(b, "waiting_for");
     hcb_json_open(b, '[');
     for (int id = 0; wanted && id < events->n; id++)
@@ -95,8 +62,8 @@ static void put_params(struct hcb_buf *b, const struct hcb_callback *cb)
 {
     struct hcb_value scratch = {0};
     const struct hcb_params *declared = cb->script ? hcb_script_params(cb->script) : NULL;
-    hcb_json_key(b, "params");
-    hcb_json_value(b, cb->script ? hcb_script_values(cb->script, &scratch) : &cb->set);
+    hcb_json_put_value(b, "params",
+                       cb->script ? hcb_script_values(cb->script, &scratch) : &cb->set);
     hcb_json_key(b, "declared");
     if (declared)
         hcb_params_json(b, declared);
@@ -109,25 +76,25 @@ static void put_limits(struct hcb_buf *b, const struct hcb_limits *limits)
 {
     hcb_json_key(b, "limits");
     hcb_json_open(b, '{');
-    int_field(b, "time_ms", limits->time_ms);
-    int_field(b, "memory_mb", limits->memory_mb);
-    int_field(b, "errors", limits->errors);
-    bool_field(b, "coroutines", limits->coroutines);
+    hcb_json_put_int(b, "time_ms", limits->time_ms);
+    hcb_json_put_int(b, "memory_mb", limits->memory_mb);
+    hcb_json_put_int(b, "errors", limits->errors);
+    hcb_json_put_bool(b, "coroutines", limits->coroutines);
     hcb_json_close(b, '}');
 }
 
 static void put_counters(struct hcb_buf *b, const struct hcb_callback *cb)
 {
-    int_field(b, "calls", cb->calls);
-    int_field(b, "failures", cb->failed_calls);
+    hcb_json_put_int(b, "calls", cb->calls);
+    hcb_json_put_int(b, "failures", cb->failed_calls);
     if (cb->calls > 0)
-        real_field(b, "us_per_call", rounded((double)cb->cost_ns / 1e3 / (double)cb->calls));
+        hcb_json_put_real(b, "us_per_call", rounded((double)cb->cost_ns / 1e3 / (double)cb->calls));
     else
-        null_field(b, "us_per_call");
+        hcb_json_put_null(b, "us_per_call");
     if (cb->script)
-        real_field(b, "memory_kb", rounded((double)hcb_script_memory(cb->script) / 1024));
+        hcb_json_put_real(b, "memory_kb", rounded((double)hcb_script_memory(cb->script) / 1024));
     else
-        null_field(b, "memory_kb");
+        hcb_json_put_null(b, "memory_kb");
 }
 
 static void put_callback(struct hcb_buf *b, const struct hotcb *h, const struct hcb_callback *cb)
@@ -135,22 +102,23 @@ static void put_callback(struct hcb_buf *b, const struct hotcb *h, const struct 
     char sum[HCB_SHA256_HEX];
     hcb_sha256_hex(cb->sum, sum);
     hcb_json_open(b, '{');
-    text_field(b, "id", cb->id);
-    text_field(b, "state", cb->failed ? "FAILED" : cb->enabled ? "on" : "off");
-    bool_field(b, "enabled", cb->enabled);
-    text_field(b, "name", cb->script ? hcb_script_name(cb->script) : NULL);
-    text_field(b, "kind", hcb_target_kind_name(cb->target.kind));
-    text_field(b, "path", cb->target.path);
-    text_field(b, "symbol", cb->target.symbol);
-    text_field(b, "sha256", cb->script ? sum : NULL);
-    int_field(b, "version", cb->version);
-    text_field(b, "origin", hcb_origin_name(cb->origin));
+    hcb_json_put_str(b, "id", cb->id);
+    hcb_json_put_str(b, "state", cb->failed ? "FAILED" : cb->enabled ? "on" : "off");
+    hcb_json_put_bool(b, "enabled", cb->enabled);
+    hcb_json_put_str(b, "name", cb->script ? hcb_script_name(cb->script) : NULL);
+    hcb_json_put_str(b, "kind", hcb_target_kind_name(cb->target.kind));
+    hcb_json_put_str(b, "path", cb->target.path);
+    hcb_json_put_str(b, "symbol", cb->target.symbol);
+    hcb_json_put_str(b, "sha256", cb->script ? sum : NULL);
+    hcb_json_put_int(b, "version", cb->version);
+    hcb_json_put_str(b, "origin", hcb_origin_name(cb->origin));
     put_counters(b, cb);
     put_params(b, cb);
-    text_field(b, "schedule", cb->script ? hcb_script_schedule(cb->script) : NULL);
+    hcb_json_put_str(b, "schedule", cb->script ? hcb_script_schedule(cb->script) : NULL);
     put_events(b, h, cb);
     put_limits(b, &cb->limits);
-    text_field(b, "pending", cb->pending);
+    hcb_json_put_str(b, "pending", !cb->pending && cb->heir ? cb->heir->fault.message
+                                                            : cb->pending);
     put_fault(b, h, cb);
     hcb_json_close(b, '}');
 }
@@ -179,63 +147,63 @@ static void measure_rate(struct hotcb *h, int64_t now_ns)
 
 static void put_identity(struct hcb_buf *b, const struct hotcb *h, const char *state)
 {
-    int_field(b, "format", 1);
-    text_field(b, "hotcb", HOTCB_VERSION);
-    text_field(b, "run", h->run);
-    int_field(b, "pid", h->pid);
-    text_field(b, "host", h->host);
-    text_field(b, "dir", h->dir.dir);
-    text_field(b, "state", state);
-    real_field(b, "started", h->started_wall);
-    real_field(b, "beat", hcb_clock_wall());
+    hcb_json_put_int(b, "format", 1);
+    hcb_json_put_str(b, "hotcb", HOTCB_VERSION);
+    hcb_json_put_str(b, "run", h->run);
+    hcb_json_put_int(b, "pid", h->pid);
+    hcb_json_put_str(b, "host", h->host);
+    hcb_json_put_str(b, "dir", h->dir.dir);
+    hcb_json_put_str(b, "state", state);
+    hcb_json_put_real(b, "started", h->started_wall);
+    hcb_json_put_real(b, "beat", hcb_clock_wall());
 }
 
 static void put_progress(struct hcb_buf *b, struct hotcb *h, int64_t now_ns)
 {
     double up = (double)(now_ns - h->started_ns) / 1e9;
-    real_field(b, "uptime_s", up);
+    hcb_json_put_real(b, "uptime_s", up);
     step_field(b, "step", h->has_step, h->step);
-    int_field(b, "applies", h->cost.applies);
-    int_field(b, "looks", h->looks);
+    hcb_json_put_int(b, "applies", h->cost.applies);
+    hcb_json_put_int(b, "looks", h->looks);
     measure_rate(h, now_ns);
     if (h->steps_per_s < 0)
-        null_field(b, "steps_per_s");
+        hcb_json_put_null(b, "steps_per_s");
     else
-        real_field(b, "steps_per_s", rounded(h->steps_per_s));
+        hcb_json_put_real(b, "steps_per_s", rounded(h->steps_per_s));
     hcb_json_key(b, "look");
     hcb_json_open(b, '{');
-    text_field(b, "method", "stat");
-    int_field(b, "poll_interval_ms", h->poll_interval_ns / 1000000);
-    int_field(b, "debounce_steps", h->debounce_steps);
+    hcb_json_put_str(b, "method", "stat");
+    hcb_json_put_int(b, "poll_interval_ms", h->poll_interval_ns / 1000000);
+    hcb_json_put_int(b, "debounce_steps", h->debounce_steps);
     hcb_json_close(b, '}');
     hcb_json_key(b, "cost");
     hcb_json_open(b, '{');
-    real_field(b, "percent", up > 0 ? rounded((double)h->cost.total_ns / 1e7 / up) : 0);
-    real_field(b, "p99_ms", rounded(hcb_cost_p99_ms(&h->cost)));
+    hcb_json_put_real(b, "percent", up > 0 ? rounded((double)h->cost.total_ns / 1e7 / up) : 0);
+    hcb_json_put_real(b, "p99_ms", rounded(hcb_cost_p99_ms(&h->cost)));
     hcb_json_close(b, '}');
-    text_field(b, "guard", HCB_GUARD_NAME);
-    text_field(b, "stop_reason", h->stop_reason);
+    hcb_json_put_str(b, "guard", HCB_GUARD_NAME);
+    hcb_json_put_str(b, "stop_reason", h->stop_reason);
 }
 
 static void put_files(struct hcb_buf *b, const struct hotcb *h)
 {
     hcb_json_key(b, "config");
     hcb_json_open(b, '{');
-    text_field(b, "path", h->dir.config);
-    text_field(b, "error", h->config_error);
+    hcb_json_put_str(b, "path", h->dir.config);
+    hcb_json_put_str(b, "error", h->config_error);
     hcb_json_close(b, '}');
     hcb_json_key(b, "commands");
     hcb_json_open(b, '{');
-    text_field(b, "path", h->dir.commands);
-    int_field(b, "offset", h->commands.place.offset);
-    int_field(b, "lines", h->commands.place.lines);
-    bool_field(b, "queued_more", h->commands.more);
+    hcb_json_put_str(b, "path", h->dir.commands);
+    hcb_json_put_int(b, "offset", h->commands.place.offset);
+    hcb_json_put_int(b, "lines", h->commands.place.lines);
+    hcb_json_put_bool(b, "queued_more", h->commands.more);
     hcb_json_close(b, '}');
     hcb_json_key(b, "dropped");
     hcb_json_open(b, '{');
-    int_field(b, "effects", h->dropped_effects);
-    int_field(b, "log_lines", h->log.spool.dropped);
-    int_field(b, "scalars", h->metrics.dropped);
+    hcb_json_put_int(b, "effects", h->dropped_effects);
+    hcb_json_put_int(b, "log_lines", h->log.spool.dropped);
+    hcb_json_put_int(b, "scalars", h->metrics.dropped);
     hcb_json_close(b, '}');
 }
 
@@ -257,14 +225,13 @@ static void put_last(struct hcb_buf *b, const struct hotcb *h)
         return;
     }
     hcb_json_open(b, '{');
-    text_field(b, "op", h->last_op);
-    text_field(b, "id", *h->last_id ? h->last_id : NULL);
-    hcb_json_key(b, "params");
-    hcb_json_value(b, &h->last_params);
-    text_field(b, "decision", h->last_applied ? "applied" : "rejected");
+    hcb_json_put_str(b, "op", h->last_op);
+    hcb_json_put_str(b, "id", *h->last_id ? h->last_id : NULL);
+    hcb_json_put_value(b, "params", &h->last_params);
+    hcb_json_put_str(b, "decision", h->last_applied ? "applied" : "rejected");
     step_field(b, "step", h->last_has_step, h->last_step);
-    text_field(b, "error", *h->last_error ? h->last_error : NULL);
-    text_field(b, "cmd", *h->last_cmd ? h->last_cmd : NULL);
+    hcb_json_put_str(b, "error", *h->last_error ? h->last_error : NULL);
+    hcb_json_put_str(b, "cmd", *h->last_cmd ? h->last_cmd : NULL);
     hcb_json_close(b, '}');
 }
 

@@ -18,17 +18,20 @@ static const struct alias aliases[] = {
     {"train_end", HCB_FIT_END},
 };
 
+static const char *const canonical[] = {
+#define EVENT_NAME(id, name) name,
+    HCB_EVENTS(EVENT_NAME)
+#undef EVENT_NAME
+};
+
+#define ALIASES (sizeof(aliases) / sizeof(aliases[0]))
+
 void hcb_events_init(struct hcb_events *e)
 {
-    static const char *const names[] = {
-#define EVENT_NAME(id, name) name,
-        HCB_EVENTS(EVENT_NAME)
-#undef EVENT_NAME
-    };
     memset(e, 0, sizeof(*e));
     e->n = HCB_EVENT_CANONICAL;
     for (int i = 0; i < e->n; i++)
-        memcpy(e->names[i], names[i], strlen(names[i]) + 1);
+        memcpy(e->names[i], canonical[i], strlen(canonical[i]) + 1);
 }
 
 /* A name goes into messages, logs and JSON: it is one printable word. */
@@ -45,7 +48,7 @@ static bool is_fit(const char *name, size_t n)
 static int add(struct hcb_events *e, const char *name, int max)
 {
     size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+    for (size_t i = 0; i < ALIASES; i++)
         if (strcmp(aliases[i].name, name) == 0)
             return (int)aliases[i].id;
     if (e->n >= max || !is_fit(name, n))
@@ -72,4 +75,30 @@ int hcb_event_id(struct hcb_events *e, const char *name)
 int hcb_event_wanted(struct hcb_events *e, const char *name)
 {
     return find_or_add(e, name, HCB_EVENT_WANTED_MAX);
+}
+
+/* All the names that hotcb knows. */
+static void known_names(const char *names[HCB_EVENT_CANONICAL + ALIASES])
+{
+    for (size_t i = 0; i < HCB_EVENT_CANONICAL; i++)
+        names[i] = canonical[i];
+    for (size_t i = 0; i < ALIASES; i++)
+        names[HCB_EVENT_CANONICAL + i] = aliases[i].name;
+}
+
+bool hcb_event_known(const char *name)
+{
+    const char *names[HCB_EVENT_CANONICAL + ALIASES];
+    known_names(names);
+    for (size_t i = 0; i < HCB_EVENT_CANONICAL + ALIASES; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+const char *hcb_event_near(const char *name)
+{
+    const char *names[HCB_EVENT_CANONICAL + ALIASES];
+    known_names(names);
+    return hcb_near(name, names, HCB_EVENT_CANONICAL + ALIASES);
 }

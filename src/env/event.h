@@ -44,4 +44,9 @@ int hcb_event_id(struct hcb_events *e, const char *name);
  * host needs for events of its own. */
 int hcb_event_wanted(struct hcb_events *e, const char *name);
 
+/* Whether it is a canonical name or one of the other names for them; and which of
+ * those may be meant by it, or NULL. */
+bool hcb_event_known(const char *name);
+const char *hcb_event_near(const char *name);
+
 #endif

@@ -19,6 +19,7 @@ void hcb_effects_reset(struct hcb_effects *e)
     else
         hcb_buf_reset(&e->bytes);
     e->n = 0;
+    e->files = 0;
     e->dropped = 0;
     e->stop = e->disable = false;
 }
@@ -62,13 +63,16 @@ struct hcb_effect *hcb_effects_add_bytes(struct hcb_effects *e, enum hcb_effect_
         return NULL;
     if (said && text_len > STOP_BYTES)
         text_len = hcb_utf8_cut(text, STOP_BYTES);
+    bool file = kind == HCB_EFFECT_ARTIFACT;
     if ((!said && !fits(e, text_len, bytes_len)) || !room(e) ||
+        (file && e->files == HCB_EFFECTS_FILES) ||
         !hcb_buf_reserve(&e->bytes, text_len + bytes_len)) {
         e->bytes.oom = false;
         e->dropped++;
         return NULL;
     }
     struct hcb_effect *x = &e->v[e->n++];
+    e->files += file;
     memset(x, 0, sizeof *x);
     if (said)
         *said = true;

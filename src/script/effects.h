@@ -11,6 +11,7 @@
  * nothing new. */
 #define HCB_EFFECTS_MAX 1024
 #define HCB_EFFECTS_BYTES (8 << 20)
+#define HCB_EFFECTS_FILES 16 /* artifacts */
 
 enum hcb_effect_kind {
     HCB_EFFECT_LOG,      /* text: the line */
@@ -34,6 +35,7 @@ struct hcb_effect {
 struct hcb_effects {
     struct hcb_effect *v;
     size_t n, cap;
+    size_t files;
     struct hcb_buf bytes;
     size_t dropped;
     bool stop, disable; /* one is queued */

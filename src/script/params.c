@@ -241,12 +241,21 @@ static int to_string(const struct hcb_param *p, const struct hcb_value *in,
     return ok ? 0 : hcb_fail_nomem(err);
 }
 
-static int split_list(const struct hcb_param *p, const char *s, struct hcb_value *out,
-                      struct hcb_err *err)
+/* In Lua it would be a hole. */
+static bool has_null(const struct hcb_value *list)
+{
+    for (size_t i = 0; i < list->u.list.n; i++)
+        if (list->u.list.v[i].type == HCB_NULL)
+            return true;
+    return false;
+}
+
+static int split_list(const struct hcb_param *p, const struct hcb_value *in,
+                      struct hcb_value *out, struct hcb_err *err)
 {
     struct hcb_err why;
     hcb_value_list(out);
-    while (*s) {
+    for (const char *s = in->u.text.s; *s;) {
         size_t n = strcspn(s, ",");
         struct hcb_value *item = hcb_list_add(out);
         int status = item ? hcb_scalar_resolve(s, n, item, &why) : hcb_fail_nomem(&why);
@@ -255,12 +264,14 @@ static int split_list(const struct hcb_param *p, const char *s, struct hcb_value
                             p->name, why.text);
         s += n + (s[n] == ',');
     }
-    return 0;
+    return has_null(out) ? refuse(p, in, err) : 0;
 }
 
 static int to_list(const struct hcb_param *p, const struct hcb_value *in, struct hcb_value *out,
                    struct hcb_err *err)
 {
+    if (in->type == HCB_LIST && has_null(in))
+        return refuse(p, in, err);
     if (in->type == HCB_LIST)
         return hcb_value_copy(out, in) ? 0 : hcb_fail_nomem(err);
     if (in->type == HCB_MAP) {
@@ -270,7 +281,7 @@ static int to_list(const struct hcb_param *p, const struct hcb_value *in, struct
         return 0;
     }
     if (in->type == HCB_TEXT)
-        return split_list(p, in->u.text.s, out, err);
+        return split_list(p, in, out, err);
     hcb_value_list(out);
     struct hcb_value *item = hcb_list_add(out);
     return item && hcb_value_copy(item, in) ? 0 : hcb_fail_nomem(err);
@@ -391,26 +402,16 @@ int hcb_params_convert(const struct hcb_params *ps, const struct hcb_value *give
 static void param_json(struct hcb_buf *b, const struct hcb_param *p)
 {
     hcb_json_open(b, '{');
-    hcb_json_key(b, "name");
-    hcb_json_str(b, p->name);
-    hcb_json_key(b, "type");
-    hcb_json_str(b, hcb_param_type_name(p->type));
-    hcb_json_key(b, "default");
-    hcb_json_value(b, &p->preset);
-    hcb_json_key(b, "min");
-    hcb_json_value(b, &p->min);
-    hcb_json_key(b, "max");
-    hcb_json_value(b, &p->max);
-    hcb_json_key(b, "step");
-    hcb_json_value(b, &p->step);
-    hcb_json_key(b, "log");
-    hcb_json_bool(b, p->log);
-    hcb_json_key(b, "choices");
-    hcb_json_value(b, &p->choices);
-    hcb_json_key(b, "unit");
-    hcb_json_str(b, p->unit);
-    hcb_json_key(b, "help");
-    hcb_json_str(b, p->help);
+    hcb_json_put_str(b, "name", p->name);
+    hcb_json_put_str(b, "type", hcb_param_type_name(p->type));
+    hcb_json_put_value(b, "default", &p->preset);
+    hcb_json_put_value(b, "min", &p->min);
+    hcb_json_put_value(b, "max", &p->max);
+    hcb_json_put_value(b, "step", &p->step);
+    hcb_json_put_bool(b, "log", p->log);
+    hcb_json_put_value(b, "choices", &p->choices);
+    hcb_json_put_str(b, "unit", p->unit);
+    hcb_json_put_str(b, "help", p->help);
     hcb_json_close(b, '}');
 }
 

@@ -3,6 +3,7 @@
 #include "script/params_lua.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "control/shape.h"
 #include "script/lua_value.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,13 +18,6 @@ static const char *const fields[] = {"type", "min",  "max",  "step",
 static const char *const reserved[] = {"handle", "set_params", "on_attach", "close", "save",
                                        "restore", "id", "name", "params", "events", "schedule"};
 
-static bool one_of(const char *word, const char *const *list, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(word, list[i]) == 0)
-            return true;
-    return false;
-}
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static int bad(struct hcb_err *err, size_t row, const char *name, const char *what)
@@ -75,7 +69,7 @@ static int check_fields(const struct hcb_value *map, size_t row, const char *nam
 {
     for (size_t i = 0; i < map->u.map.n; i++) {
         const char *key = map->u.map.p[i].key;
-        if (*key == '=' || one_of(key, fields, COUNT(fields)))
+        if (*key == '=' || hcb_known(key, fields, COUNT(fields)))
             continue;
         const char *near = hcb_near(key, fields, COUNT(fields));
         return hcb_fail(err, HOTCB_EFORMAT, "params[%zu] '%s': unknown field '%.40s'%s%s%s", row,
@@ -206,7 +200,7 @@ static int read_name(const struct hcb_params *ps, const struct hcb_value *map, s
     if (strlen(name) != given->u.text.n || given->u.text.n > NAME_BYTES || !is_word(name))
         return bad(err, row, NULL, "a name is one printable word of at most 64 bytes, without "
                                    "commas or '='");
-    if (one_of(name, reserved, COUNT(reserved)))
+    if (hcb_known(name, reserved, COUNT(reserved)))
         return bad(err, row, name, "is a reserved name");
     if (hcb_params_find(ps, name))
         return bad(err, row, name, "is declared twice");

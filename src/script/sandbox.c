@@ -34,8 +34,6 @@ static void *allocate(void *user, void *p, size_t old, size_t size)
     if (!q && size > had)
         return NULL;
     sb->used = sb->used - had + size;
-    if (sb->used > sb->peak)
-        sb->peak = sb->used;
     return q ? q : p;
 }
 
@@ -274,12 +272,10 @@ int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct 
     sb->fault = fault;
     sb->deadline_ns = 0;
     sb->reason = HCB_RUNTIME;
-    sb->running = true;
     lua_settop(L, 1); // on_error
     lua_pushcfunction(L, fn);
     lua_pushlightuserdata(L, arg); // on_error fn arg
     int status = lua_pcall(L, 1, 0, 1);
-    sb->running = false;
     return finish_run(sb, status, fault);
 }
 

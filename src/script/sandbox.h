@@ -16,12 +16,10 @@ struct hcb_sandbox {
     lua_State *L;
     void *owner;
     struct hcb_limits limits;
-    size_t used, peak; /* bytes */
-    size_t cap;
+    size_t used, cap;    /* bytes */
     int64_t deadline_ns; /* of CPU time; 0 until the hook first fires in a run */
-    bool running;
-    enum hcb_reason dead;   /* stopped by its budget or memory: not to be entered again */
-    enum hcb_reason reason; /* of an error raised by hcb_sandbox_raise */
+    enum hcb_reason dead;    /* stopped by its budget or memory: not to be entered again */
+    enum hcb_reason reason;  /* of an error raised by hcb_sandbox_raise */
     struct hcb_fault *fault; /* of the run that goes on */
 };
 

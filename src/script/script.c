@@ -2,6 +2,7 @@
  * runs inside the state, protected, and may raise; the others may not touch Lua
  * but through hcb_sandbox_run(). */
 #include "base/text.h"
+#include "control/shape.h"
 #include "script/lua_value.h"
 #include "script/params_lua.h"
 #include "script/script_impl.h"
@@ -312,6 +313,8 @@ static int merge(struct hcb_value *into, const struct hcb_value *from, struct hc
                             pair->key, pair->value.source ? pair->value.source : "inf");
         if (!hcb_map_set(into, pair->key, &pair->value))
             return hcb_fail_nomem(err);
+        if (into->u.map.n > HCB_PARAM_COUNT)
+            return hcb_fail(err, HOTCB_EREFUSED, "more than %d values in all", HCB_PARAM_COUNT);
     }
     return 0;
 }
@@ -676,6 +679,12 @@ const struct hcb_value *hcb_script_events(const struct hcb_script *s)
 int64_t hcb_script_every(const struct hcb_script *s)
 {
     return s->params.v[s->schedule_param].value.u.i;
+}
+
+bool hcb_script_has_initial(const struct hcb_script *s, const char *param)
+{
+    return s->declares ? hcb_params_find(&s->params, param) != NULL
+                       : hcb_map_get(&s->loose_init, param) != NULL;
 }
 
 const char *hcb_script_dropped(const struct hcb_script *s)

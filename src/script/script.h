@@ -77,6 +77,7 @@ const struct hcb_value *hcb_script_values(struct hcb_script *s, struct hcb_value
 const struct hcb_value *hcb_script_events(const struct hcb_script *s); /* list of text, or NULL */
 const char *hcb_script_schedule(const struct hcb_script *s);        /* or NULL */
 int64_t hcb_script_every(const struct hcb_script *s); /* the schedule's value; 0: never */
+bool hcb_script_has_initial(const struct hcb_script *s, const char *param); /* to go back to */
 const char *hcb_script_dropped(const struct hcb_script *s); /* "a, b": left out, or NULL */
 size_t hcb_script_memory(const struct hcb_script *s);       /* bytes in use */
 bool hcb_script_dead(const struct hcb_script *s); /* stopped for good: only free it */

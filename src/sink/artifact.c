@@ -89,15 +89,13 @@ static int step_into(int parent, const char *name, const char *shown, struct hcb
     return rc;
 }
 
+/* Made if it is missing, but not what it is in: a run directory that was deleted must
+ * not come back by this. */
 static int open_root(const char *artifacts, struct hcb_err *err)
 {
     int fd = open_dir(AT_FDCWD, artifacts);
-    if (fd < 0 && errno == ENOENT) {
-        int rc = hcb_make_dirs(artifacts, err);
-        if (rc < 0)
-            return rc;
+    if (fd < 0 && errno == ENOENT && (mkdir(artifacts, 0777) == 0 || errno == EEXIST))
         fd = open_dir(AT_FDCWD, artifacts);
-    }
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR))
         return hcb_fail(err, HOTCB_EIO,
                         "cannot write below %s: it is a link or no directory, and links are not "

@@ -10,7 +10,7 @@
 int hcb_artifact_check(const char *name, size_t n, struct hcb_err *err);
 
 /* Writes (or appends) bytes to <artifacts>/<id>/<name>, making directories as
- * needed. A whole file is replaced by rename. */
+ * needed below the one that <artifacts> is in. A whole file is replaced by rename. */
 int hcb_artifact_write(const char *artifacts, const char *id, const char *name,
                        const char *bytes, size_t n, bool append, struct hcb_err *err);
 

@@ -144,6 +144,15 @@ struct metrics_row {
     const char *expected;
 };
 
+/* What artifacts/ is in was deleted: it must not come back by this. */
+static void test_no_run_directory(void **state)
+{
+    (void)state;
+    assert_int_equal(hcb_artifact_write(scratch("gone/artifacts"), "x", "f", "", 0, false, NULL),
+                     HOTCB_ENOENT);
+    assert_false(file_exists("gone"));
+}
+
 static void test_metrics(void **state)
 {
     const struct metrics_row rows[] = {
@@ -182,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_links_lead_nowhere),
         WITH_SCRATCH(test_a_link_at_the_end),
         WITH_SCRATCH(test_what_is_in_the_way),
+        WITH_SCRATCH(test_no_run_directory),
         cmocka_unit_test(test_metrics),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

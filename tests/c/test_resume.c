@@ -175,6 +175,24 @@ static void test_resume_twice(void **state)
     run_release(&r);
 }
 
+/* What is to be resumed outlives a process that ends before its first apply; a command
+ * of the host's own comes after it. */
+static void test_resume_later(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(first_by_command);
+    run_resume(&r);
+    run_release(&r);
+    run_resume(&r);
+    run_must(&r, "{'op':'enable','id':'b'}");
+    run_steps(&r, 4, 4);
+    assert_int_equal(run_logged(&r, "a: 5 inf 20 1.10 inf\n"), 1);
+    assert_int_equal(run_logged(&r, "b: b\n"), 1);
+    run_release(&r);
+}
+
 /* Without it the callbacks that a command had loaded are gone, and the log says so. */
 static void test_not_resumed(void **state)
 {
@@ -274,6 +292,7 @@ int main(void)
         cmocka_unit_test(test_exact_refuses),
         WITH_SCRATCH(test_resume),
         WITH_SCRATCH(test_resume_twice),
+        WITH_SCRATCH(test_resume_later),
         WITH_SCRATCH(test_not_resumed),
         WITH_SCRATCH(test_resume_with_yaml),
         WITH_SCRATCH(test_resume_with_other_files),

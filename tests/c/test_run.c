@@ -243,6 +243,8 @@ static void test_heir(void **state)
     assert_int_equal(run_logged(&r, "a: old\n"), 3);
     run_expect_state(&r, "a", "on", true);
     assert_non_null(strstr(hcb_map_text(run_callback(&r, "a"), "pending", ""), "b.lua"));
+    config("callbacks: { a: { target: { kind: lua_file, path: b.lua }, limits: { errors: 7 } } }");
+    run_steps(&r, 3, 3);
     run_must(&r, "{'op':'disable','id':'a'}");
     run_script("b", "return {");
     run_steps(&r, 4, 4);
@@ -252,8 +254,42 @@ static void test_heir(void **state)
     run_must(&r, "{'op':'enable','id':'a'}");
     run_steps(&r, 6, 6);
     assert_int_equal(run_logged(&r, "a: new\n"), 1);
-    assert_string_equal(run_ledger(), "load a applied|load a rejected|disable a applied|"
+    assert_int_equal(hcb_map_int(hcb_map_get(run_callback(&r, "a"), "limits"), "errors", 0), 7);
+    assert_string_equal(run_ledger(), "load a applied|load a rejected|set_limits a applied|"
+                                      "disable a applied|"
                                       "reload a rejected|reload a applied|enable a applied");
+    run_release(&r);
+}
+
+static const char *config_error(struct run *r)
+{
+    return hcb_map_text(hcb_map_get(run_status(r), "config"), "error", NULL);
+}
+
+/* What is wrong with hotcb.yaml is said as long as it is so. */
+static void test_error_of_the_config(void **state)
+{
+    struct run r;
+    (void)state;
+    run_start(&r);
+    config(ENTRY(""));
+    run_script("a", "function handle() end");
+    run_steps(&r, 1, 1);
+    rename(run_path("hotcb.yaml"), scratch("aside"));
+    mkdir(run_path("hotcb.yaml"), 0777);
+    run_steps(&r, 2, 3);
+    assert_non_null(strstr(config_error(&r), "directory"));
+    rmdir(run_path("hotcb.yaml"));
+    rename(scratch("aside"), run_path("hotcb.yaml"));
+    run_steps(&r, 4, 4);
+    assert_null(config_error(&r)); /* though its content is as it was */
+    config("callbacks: [");
+    run_steps(&r, 5, 5);
+    assert_non_null(config_error(&r));
+    unlink(run_path("hotcb.yaml"));
+    run_steps(&r, 6, 6);
+    assert_null(config_error(&r));
+    assert_string_equal(run_ledger(), "load a applied|config - rejected|config - rejected");
     run_release(&r);
 }
 
@@ -604,6 +640,7 @@ int main(void)
         WITH_SCRATCH(test_rebuild_on_demand),
         WITH_SCRATCH(test_wanted_and_missing),
         WITH_SCRATCH(test_heir),
+        WITH_SCRATCH(test_error_of_the_config),
         WITH_SCRATCH(test_limits),
         WITH_SCRATCH(test_order_of_a_look),
         WITH_SCRATCH(test_status_before_ledger),

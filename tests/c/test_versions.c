@@ -214,6 +214,24 @@ static void test_helpers(void **state)
     run_release(&r);
 }
 
+/* However many names a script tries, few files are looked at for it. */
+static void test_too_many_names(void **state)
+{
+    struct run r;
+    (void)state;
+    run_start(&r);
+    run_load(&r, "a", "local n = 0 function handle() n = n + 1\n"
+                      "for i = 1, 300 do ok, why = pcall(require, 'm' .. i + n) end\n"
+                      "print(n, why) end");
+    run_steps(&r, 1, 1);
+    assert_int_equal(run_logged(&r, "a: 1 require 'm301': too many names: at most 256 "), 1);
+    run_script("m5", "return 5");
+    run_steps(&r, 2, 3);
+    assert_int_equal(run_logged(&r, "too many names"), 3);
+    assert_string_equal(run_ledger(), "load a applied|reload a applied");
+    run_release(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +243,7 @@ int main(void)
         WITH_SCRATCH(test_reload_with_other_parameters),
         WITH_SCRATCH(test_reload_with_another_interval),
         WITH_SCRATCH(test_helpers),
+        WITH_SCRATCH(test_too_many_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

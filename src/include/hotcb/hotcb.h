@@ -212,8 +212,12 @@ HOTCB_API int hotcb_abi(void);
 
 /* Compiles the script at `path` and sets it up in a sandbox of its own, as a
  * load would, without any run. `symbol` may be NULL. The report, a JSON object
- * {"ok", "path", "name", "error", "traceback", "events", "schedule",
- * "declared"}, is left in *report, yours to free with hotcb_free().
+ * {"ok", "path", "name", "reason", "error", "traceback", "schedule", "events",
+ * "declared", "hooks", "warnings", "notes"}, is left in *report, yours to free
+ * with hotcb_free(). The last three are lists of text: which of the functions
+ * that hotcb calls the script has; what looks like a slip (a misspelt hook, an
+ * accidental global), with file and line; what may well be meant (an event that
+ * is none of hotcb's own). They change nothing about the answer.
  * Returns 0 if the script would load. */
 HOTCB_API int hotcb_check(const char *path, const char *symbol, char **report);
 

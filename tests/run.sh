@@ -17,7 +17,7 @@ done
 
 # shellcheck disable=SC2086 # a list of words
 need_packages $build_packages g++ libcmocka-dev lua5.4 lua-busted zlib1g-dev \
-    dataset-fashion-mnist strace procps
+    dataset-fashion-mnist libfann-dev libxgboost-dev strace procps file dpkg-dev mandoc
 
 build_and_test() { # NAME CMAKE-FLAG...
     name=$1

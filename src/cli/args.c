@@ -55,36 +55,6 @@ int cli_pairs_read(struct cli *cli, const struct cli_words *words, size_t from,
     return CLI_OK;
 }
 
-static const char *digits(const char *s)
-{
-    return s + strspn(s, "0123456789");
-}
-
-/* Is this text a number of JSON's grammar (RFC 8259, 6)? */
-static bool is_json_number(const char *s)
-{
-    s += *s == '-';
-    const char *after = digits(s);
-    if (after == s || (*s == '0' && after > s + 1))
-        return false;
-    s = after;
-    if (*s == '.') {
-        after = digits(++s);
-        if (after == s)
-            return false;
-        s = after;
-    }
-    if (*s == 'e' || *s == 'E') {
-        s++;
-        s += *s == '+' || *s == '-';
-        after = digits(s);
-        if (after == s)
-            return false;
-        s = after;
-    }
-    return *s == '\0';
-}
-
 /* A number that JSON can have: "1e999" is within its grammar and is none. */
 static bool is_finite_number(const struct hcb_value *v)
 {
@@ -102,7 +72,7 @@ static bool spelt_as_json(const struct hcb_value *v)
         return strcmp(v->source, v->u.b ? "true" : "false") == 0;
     case HCB_INT:
     case HCB_REAL:
-        return is_finite_number(v) && is_json_number(v->source);
+        return is_finite_number(v) && hcb_json_is_number(v->source, strlen(v->source));
     default:
         return true;
     }
@@ -110,7 +80,7 @@ static bool spelt_as_json(const struct hcb_value *v)
 
 static void write_value(struct hcb_buf *b, const struct hcb_value *v)
 {
-    if (is_finite_number(v) && v->source && is_json_number(v->source))
+    if (is_finite_number(v) && v->source && hcb_json_is_number(v->source, strlen(v->source)))
         hcb_buf_str(b, v->source);
     else
         hcb_json_value(b, v);

@@ -47,7 +47,8 @@ static void list_row(struct cli *cli, struct hcb_buf *b, const struct hcb_value 
 {
     const char *state = cli_state(callback);
     cli_safe(b, hcb_map_text(callback, "id", "?"));
-    cli_pad_to(b, width + 2);
+    cli_pad_to(b, width);
+    cli_spaces(b, 2);
     cli_state_text(b, &cli->out, callback);
     cli_spaces(b, 8 - cli_columns(state, strlen(state)));
     cli_safe(b, hcb_map_text(callback, "path", ""));

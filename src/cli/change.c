@@ -22,10 +22,8 @@ int cli_change_open(struct cli *cli, struct cli_run *run)
 void cli_change_begin(struct cli *cli, struct hcb_buf *json)
 {
     hcb_json_open(json, '{');
-    hcb_json_key(json, "op");
-    hcb_json_str(json, cli->command->op);
-    hcb_json_key(json, "id");
-    hcb_json_str(json, cli->words.v[0]);
+    hcb_json_put_str(json, "op", cli->command->op);
+    hcb_json_put_str(json, "id", cli->words.v[0]);
 }
 
 /* "set guard max_loss=20": the words as they were typed, cut where they are too much. */

@@ -83,8 +83,19 @@ static void put_ok(struct cli *cli, const struct hcb_value *report)
     put_line(cli, &b, "events: ", &text);
     cli_safe(&text, hcb_map_text(report, "schedule", NULL));
     put_line(cli, &b, "schedule: ", &text);
+    cli_text_list(&text, hcb_map_get(report, "hooks"));
+    put_line(cli, &b, "hooks: ", &text);
     put_declared(cli, &b, hcb_map_get(report, "declared"));
     cli_screen_put(&cli->out, &b);
+}
+
+/* Each text of a list of the report, said by warn or note. */
+static void say_each(struct cli *cli, const struct hcb_value *list,
+                     void (*say)(struct cli *cli, const char *fmt, ...))
+{
+    for (size_t i = 0; list && list->type == HCB_LIST && i < list->u.list.n; i++)
+        if (list->u.list.v[i].type == HCB_TEXT)
+            say(cli, "%s", list->u.list.v[i].u.text.s);
 }
 
 int cli_run_check(struct cli *cli)
@@ -98,6 +109,8 @@ int cli_run_check(struct cli *cli)
         cli_screen_put(&cli->out, &json);
     } else if (rc == 0) {
         put_ok(cli, &report);
+        say_each(cli, hcb_map_get(&report, "warnings"), cli_warn);
+        say_each(cli, hcb_map_get(&report, "notes"), cli_note);
     }
     if (rc < 0) {
         cli_note(cli, "%s", reason_of(&report, rc));

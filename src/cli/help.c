@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "cli/table.h"
+#include "cli/topics.h"
 #include <string.h>
 
 #define WIDTH_MAX 80
@@ -87,12 +88,20 @@ static int widest_option(const struct cli_command *command)
     return widest;
 }
 
+/* The paint ends before its line does: rows are laid out by the columns of their line. */
+static void heading(struct hcb_buf *b, const struct cli_screen *s, const char *text)
+{
+    hcb_buf_char(b, '\n');
+    cli_paint(s, b, CLI_BOLD, text);
+    hcb_buf_char(b, '\n');
+}
+
 static void options(struct hcb_buf *b, const struct cli_screen *s,
                     const struct cli_command *command)
 {
     int column = widest_option(command) + 4;
     const struct cli_option *o;
-    cli_paint(s, b, CLI_BOLD, "\noptions:\n");
+    heading(b, s, "options:");
     for (size_t i = 0; (o = cli_option_at(command, i)); i++) {
         struct hcb_buf text = {0};
         option_text(&text, o);
@@ -127,36 +136,78 @@ static void indented(struct hcb_buf *b, const char *text)
     }
 }
 
+static void title(struct hcb_buf *b, const char *before, const char *name, const char *summary,
+                  int width)
+{
+    struct hcb_buf text = {0};
+    hcb_buf_printf(&text, "%s%s - %s", before, name, summary);
+    cli_wrap(b, hcb_buf_text(&text), 0, 2, width);
+    hcb_buf_str(b, "\n\n");
+    cli_drop(b, &text);
+}
+
 static void command_help(struct hcb_buf *b, const struct cli_screen *s,
                          const struct cli_command *command)
 {
     int width = help_width(s->width);
-    hcb_buf_printf(b, "hotcb %s - %s\n\n", command->name, command->summary);
+    title(b, "hotcb ", command->name, command->summary, width);
     usage_line(b, command, width);
     hcb_buf_char(b, '\n');
     paragraphs(b, command->about, width);
     options(b, s, command);
-    cli_paint(s, b, CLI_BOLD, "\nexample:\n");
+    heading(b, s, "example:");
     indented(b, command->example);
+}
+
+static void facts(struct hcb_buf *b, const struct cli_topic *topic, int column, int width)
+{
+    for (size_t i = 0; i < topic->facts_n; i++)
+        row(b, topic->facts[i].name, topic->facts[i].text, column, width);
+}
+
+static void topic_help(struct hcb_buf *b, const struct cli_screen *s,
+                       const struct cli_topic *topic)
+{
+    int widest = 0;
+    for (size_t i = 0; i < topic->facts_n; i++) {
+        int n = (int)strlen(topic->facts[i].name);
+        if (n > widest && n + 4 <= COLUMN_MAX)
+            widest = n;
+    }
+    title(b, "hotcb help ", topic->name, topic->summary, help_width(s->width));
+    paragraphs(b, topic->about, help_width(s->width));
+    hcb_buf_str(b, *topic->about ? "\n" : "");
+    facts(b, topic, widest + 4, help_width(s->width));
+}
+
+/* Where the texts beside the names of commands and topics begin. */
+static int overview_column(void)
+{
+    size_t widest = 0;
+    for (size_t i = 0; i < cli_commands_n + cli_topics_n; i++) {
+        size_t n = strlen(i < cli_commands_n ? cli_commands[i].name
+                                             : cli_topics[i - cli_commands_n].name);
+        widest = n > widest ? n : widest;
+    }
+    return (int)widest + 4;
 }
 
 static void overview(struct hcb_buf *b, const struct cli_screen *s)
 {
     int width = help_width(s->width);
-    hcb_buf_printf(b, "hotcb %s - change a running training loop's callbacks\n\n", HOTCB_VERSION);
+    title(b, "hotcb ", HOTCB_VERSION, "change a running training loop's callbacks", width);
     usage_line(b, NULL, width);
-    cli_paint(s, b, CLI_BOLD, "\ncommands:\n");
+    heading(b, s, "commands:");
+    int column = overview_column();
     for (size_t i = 0; i < cli_commands_n; i++)
-        row(b, cli_commands[i].name, cli_commands[i].summary, 11, width);
+        row(b, cli_commands[i].name, cli_commands[i].summary, column, width);
     options(b, s, NULL);
-    cli_paint(s, b, CLI_BOLD, "\nexit codes:\n");
-    row(b, "0", "done; or queued, where no run is live", 11, width);
-    row(b, "1", "refused, or failed: standard error says why", 11, width);
-    row(b, "2", "the command line makes no sense", 11, width);
-    row(b, "3", "sent, but no answer in time: the command stays queued", 11, width);
-    row(b, "4", "no such run directory", 11, width);
-    row(b, "130", "interrupted", 11, width);
-    hcb_buf_str(b, "\nMore on one command: hotcb help COMMAND\n");
+    heading(b, s, "exit codes:");
+    facts(b, cli_topic_find("exit-codes"), column, width);
+    heading(b, s, "topics:");
+    for (size_t i = 0; i < cli_topics_n; i++)
+        row(b, cli_topics[i].name, cli_topics[i].summary, column, width);
+    hcb_buf_str(b, "\nMore on one command or topic: hotcb help NAME\n");
 }
 
 void cli_help(struct hcb_buf *b, const struct cli_screen *s, const struct cli_command *command)
@@ -180,9 +231,16 @@ int cli_run_help(struct cli *cli)
 {
     const struct cli_command *command = NULL;
     struct hcb_buf text = {0};
-    if (cli->words.n > 0 && !(command = cli_command_find(cli->words.v[0])))
-        return cli_unknown_command(cli, cli->words.v[0]);
-    cli_help(&text, &cli->out, command);
+    const struct cli_topic *topic = NULL;
+    const char *name = cli->words.n > 0 ? cli->words.v[0] : NULL;
+    if (name && !(command = cli_command_find(name)) && !(topic = cli_topic_find(name)))
+        return cli_unknown_command(cli, name);
+    if (cli->json)
+        cli_help_json(&text, command, topic);
+    else if (topic)
+        topic_help(&text, &cli->out, topic);
+    else
+        cli_help(&text, &cli->out, command);
     cli_screen_put(&cli->out, &text);
     return CLI_OK;
 }

@@ -7,6 +7,11 @@
 /* NULL is the tool as a whole. */
 void cli_help(struct hcb_buf *b, const struct cli_screen *s, const struct cli_command *command);
 
+/* The same as data: one of them, or all where both are NULL. */
+struct cli_topic;
+void cli_help_json(struct hcb_buf *b, const struct cli_command *command,
+                   const struct cli_topic *topic);
+
 /* "usage: ..." and where to read more. */
 void cli_help_usage(struct hcb_buf *b, const struct cli_command *command, int width);
 

@@ -35,8 +35,7 @@ static void put_json(struct cli *cli, const struct hcb_rundir *at, const struct 
 {
     struct hcb_buf b = {0};
     hcb_json_open(&b, '{');
-    hcb_json_key(&b, "dir");
-    hcb_json_str(&b, at->dir);
+    hcb_json_put_str(&b, "dir", at->dir);
     for (int want = 1; want >= 0; want--) {
         hcb_json_key(&b, want ? "made" : "kept");
         hcb_json_open(&b, '[');

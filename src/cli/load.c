@@ -138,13 +138,10 @@ static void write_target(struct cli *cli, struct hcb_buf *json, const struct loa
 {
     hcb_json_key(json, "target");
     hcb_json_open(json, '{');
-    hcb_json_key(json, "kind");
-    hcb_json_str(json, hcb_target_kind_name(load->kind));
-    hcb_json_key(json, "path");
-    hcb_json_str(json, load->path);
+    hcb_json_put_str(json, "kind", hcb_target_kind_name(load->kind));
+    hcb_json_put_str(json, "path", load->path);
     if (cli->given[CLI_KEY_SYMBOL]) {
-        hcb_json_key(json, "symbol");
-        hcb_json_str(json, cli->value[CLI_KEY_SYMBOL]);
+        hcb_json_put_str(json, "symbol", cli->value[CLI_KEY_SYMBOL]);
     }
     hcb_json_close(json, '}');
 }
@@ -158,8 +155,7 @@ static void write_load(struct cli *cli, struct hcb_buf *json, const struct load 
     cli_pairs_write_text(json, &load->init);
     if (load->limits.u.map.n > 0)
         cli_pairs_write(json, "limits", &load->limits);
-    hcb_json_key(json, "enabled");
-    hcb_json_bool(json, cli->given[CLI_KEY_ENABLED]);
+    hcb_json_put_bool(json, "enabled", cli->given[CLI_KEY_ENABLED]);
 }
 
 /* "loaded, off: `hotcb enable x` turns it on", or what to look at after a refusal. */

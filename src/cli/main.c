@@ -1,4 +1,6 @@
 /* hotcb, the tool: runs one command and sees to it that its output arrived. */
+#include "cli/complete.h"
+#include "cli/man.h"
 #include "cli/parse.h"
 #include "cli/table.h"
 #include <errno.h>
@@ -29,12 +31,27 @@ static int finish(struct cli *cli, int code)
     return code == CLI_OK ? CLI_REFUSED : code;
 }
 
+/* What no person types: the completion scripts and the build do. */
+static int run_hidden(struct cli *cli, int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    cli_screen_init(&cli->out, stdout, CLI_COLOR_NEVER);
+    cli_screen_init(&cli->err, stderr, CLI_COLOR_NEVER);
+    if (strcmp(name, "__complete") == 0)
+        return cli_complete(cli, argc - 2, argv + 2);
+    if (strcmp(name, "__man") == 0)
+        return cli_man(cli);
+    return CLI_GO_ON;
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli = {0};
     fill_standard_streams();
     signal(SIGPIPE, SIG_IGN);
-    int code = cli_parse(&cli, argc, argv);
+    int code = run_hidden(&cli, argc, argv);
+    if (code == CLI_GO_ON)
+        code = cli_parse(&cli, argc, argv);
     if (code == CLI_GO_ON)
         code = cli.command->run(&cli);
     code = finish(&cli, code);

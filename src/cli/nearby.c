@@ -5,9 +5,11 @@
 #include "base/text.h"
 #include "cli/table.h"
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define LOOK_AT_MOST 2000 /* directory entries */
 #define NAMES_MAX 200
@@ -148,6 +150,12 @@ int cli_no_run_dir(struct cli *cli)
         n--;
     hcb_buf_add(&dir, cli->dir, n);
     hcb_sig_get(hcb_buf_text(&dir), &sig);
+    if (sig.exists && access(hcb_buf_text(&dir), X_OK) != 0) {
+        int code = cli_fail(cli, CLI_REFUSED, "cannot look into %s: %s", hcb_buf_text(&dir),
+                            strerror(errno));
+        hcb_buf_release(&dir);
+        return code;
+    }
     char *meant = sig.exists ? only_child(hcb_buf_text(&dir)) : near_sibling(hcb_buf_text(&dir));
     say_missing(cli, hcb_buf_text(&dir), meant);
     if (meant)

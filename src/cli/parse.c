@@ -2,6 +2,7 @@
  * the command, and from there on with words and options in any order. */
 #include "cli/parse.h"
 
+#include "base/platform.h"
 #include "base/text.h"
 #include "cli/help.h"
 #include "cli/table.h"
@@ -123,7 +124,7 @@ static int scan_options(struct scan *scan, const char *mode)
     int got, code = CLI_GO_ON;
     describe_options(scan, mode);
     opterr = 0;
-    optind = 0; /* 0 makes getopt start afresh, mode included */
+    HCB_RESTART_GETOPT(); /* the mode included */
     while (code == CLI_GO_ON && (got = getopt_long(scan->argc, scan->argv, scan->letters,
                                                    scan->long_options, NULL)) != -1) {
         if (got == '?' || got == ':')
@@ -169,7 +170,10 @@ static int read_common(struct cli *cli)
 static int print_help(struct cli *cli)
 {
     struct hcb_buf text = {0};
-    cli_help(&text, &cli->out, cli->command);
+    if (cli->json)
+        cli_help_json(&text, cli->command, NULL);
+    else
+        cli_help(&text, &cli->out, cli->command);
     cli_screen_put(&cli->out, &text);
     return CLI_OK;
 }

@@ -64,12 +64,26 @@ static void judge(struct cli_run *run)
     }
 }
 
-/* A host may have its command file elsewhere; then that is where it looks. */
+/* Whether the path is the usual one, of the directory as the run knew it: that may have
+ * been moved or copied since. */
+static bool is_usual(const struct cli_run *run, const char *path)
+{
+    struct hcb_rundir at;
+    if (!hcb_rundir_init(&at, hcb_map_text(&run->status, "dir", "."), NULL, NULL))
+        return true;
+    bool same = strcmp(at.commands, path) == 0;
+    hcb_rundir_release(&at);
+    return same;
+}
+
+/* A host may have its command file elsewhere; then that is where it looks, and where the
+ * next one will. */
 static bool find_commands(struct cli_run *run)
 {
     const struct hcb_value *commands = hcb_map_get(&run->status, "commands");
     const char *path = hcb_map_text(commands, "path", NULL);
-    bool use = run->live && path && path[0] == '/';
+    bool use = path && path[0] == '/' && !is_usual(run, path) &&
+               (run->live || access(path, F_OK) == 0);
     run->commands = hcb_strdup(use ? path : run->at.commands);
     return run->commands != NULL;
 }

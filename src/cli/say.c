@@ -12,17 +12,25 @@
 
 #define HANG 2
 
-static void say(struct cli *cli, enum cli_paint paint, const char *label, const char *text)
+#define UNBROKEN (1 << 24)
+
+static void say(struct cli *cli, enum cli_paint paint, const char *label, const char *text,
+                int width)
 {
     struct hcb_buf safe = {0}, line = {0};
     cli_safe(&safe, text);
     cli_paint(&cli->err, &line, paint, label);
     int at = (int)strlen(label);
-    cli_wrap(&line, hcb_buf_text(&safe), at, HANG, cli->err.tty ? cli->err.width : 1 << 24);
+    cli_wrap(&line, hcb_buf_text(&safe), at, HANG, width);
     hcb_buf_char(&line, '\n');
     fflush(cli->out.to); /* what was said before stands before, where both go to one place */
     cli_screen_put(&cli->err, &line);
     hcb_buf_release(&safe);
+}
+
+static int width_of(const struct cli_screen *s)
+{
+    return s->tty ? s->width : UNBROKEN;
 }
 
 static void say_formatted(struct cli *cli, enum cli_paint paint, const char *label,
@@ -30,7 +38,7 @@ static void say_formatted(struct cli *cli, enum cli_paint paint, const char *lab
 {
     struct hcb_buf text = {0};
     hcb_buf_vprintf(&text, fmt, ap);
-    say(cli, paint, label, text.oom ? "out of memory" : hcb_buf_text(&text));
+    say(cli, paint, label, text.oom ? "out of memory" : hcb_buf_text(&text), width_of(&cli->err));
     hcb_buf_release(&text);
 }
 
@@ -59,8 +67,7 @@ static void put_error_json(struct cli *cli, const char *sentence)
         return;
     }
     hcb_json_open(&json, '{');
-    hcb_json_key(&json, "error");
-    hcb_json_str(&json, sentence);
+    hcb_json_put_str(&json, "error", sentence);
     hcb_json_close(&json, '}');
     hcb_buf_char(&json, '\n');
     cli_screen_put(&cli->out, &json);
@@ -76,7 +83,7 @@ int cli_fail(struct cli *cli, int code, const char *fmt, ...)
     const char *sentence = text.oom ? "out of memory" : hcb_buf_text(&text);
     if (cli->json)
         put_error_json(cli, sentence);
-    say(cli, CLI_RED, "hotcb: ", sentence);
+    say(cli, CLI_RED, "hotcb: ", sentence, width_of(&cli->err));
     hcb_buf_release(&text);
     return code;
 }
@@ -132,7 +139,7 @@ void cli_next(struct cli *cli, const char *fmt, ...)
     cli_tool(cli, &text);
     hcb_buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    if (!text.oom)
-        say(cli, CLI_DIM, "  next: ", hcb_buf_text(&text));
+    if (!text.oom) /* unbroken, to be copied from the screen in one piece */
+        say(cli, CLI_DIM, "  next: ", hcb_buf_text(&text), UNBROKEN);
     hcb_buf_release(&text);
 }

@@ -2,11 +2,11 @@
  * given; knows nothing of runs or commands. */
 #include "cli/screen.h"
 
+#include "base/platform.h"
 #include "base/text.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define WIDTH_UNKNOWN 80
@@ -14,11 +14,11 @@
 
 static int terminal_width(int fd)
 {
-    struct winsize size;
-    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
+    int n = hcb_platform_columns(fd);
+    if (n > 0)
+        return n;
     const char *columns = getenv("COLUMNS");
-    int n = columns ? atoi(columns) : 0;
+    n = columns ? atoi(columns) : 0;
     return n > 0 && n < 10000 ? n : WIDTH_UNKNOWN;
 }
 
@@ -82,23 +82,11 @@ void cli_paint(const struct cli_screen *s, struct hcb_buf *b, enum cli_paint pai
 
 /* ---- columns ---------------------------------------------------------------- */
 
-static unsigned decode(const char *s, size_t n)
-{
-    const unsigned char *u = (const unsigned char *)s;
-    if (n == 2)
-        return (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu);
-    if (n == 3)
-        return (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu);
-    if (n == 4)
-        return (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
-    return u[0];
-}
-
 /* The characters that do not take one column. Coarse: the locale's wcwidth() is
  * no help where the locale is "C" and the terminal is not. */
-static int char_columns(unsigned c)
+static int char_columns(uint32_t c)
 {
-    static const struct { unsigned from, to; int columns; } rows[] = {
+    static const struct { uint32_t from, to; int columns; } rows[] = {
         {0x0300, 0x036f, 0},   {0x1100, 0x115f, 2},   {0x200b, 0x200f, 0},
         {0x2e80, 0xa4cf, 2},   {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},
         {0xfe00, 0xfe0f, 0},   {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2},
@@ -122,7 +110,7 @@ int cli_columns(const char *s, size_t n)
     int columns = 0;
     for (size_t i = 0; i < n;) {
         size_t bytes = char_bytes(s + i, n - i);
-        columns += char_columns(decode(s + i, bytes));
+        columns += char_columns(hcb_utf8_code(s + i, bytes));
         i += bytes;
     }
     return columns;

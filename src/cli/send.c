@@ -5,13 +5,13 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "base/platform.h"
 #include "base/text.h"
 #include "cli/table.h"
 #include "cli/wait.h"
 #include "control/commands.h"
 #include "control/ledger.h"
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define WAIT_S 5.0
@@ -37,21 +37,14 @@ struct sent {
 
 void cli_put_decision(struct cli *cli, const struct cli_decision *d)
 {
-    static const struct hcb_value none = {.type = HCB_NULL};
     struct hcb_buf b = {0};
     hcb_json_open(&b, '{');
-    hcb_json_key(&b, "decision");
-    hcb_json_str(&b, d->decision);
-    hcb_json_key(&b, "step");
-    hcb_json_value(&b, d->step ? d->step : &none);
-    hcb_json_key(&b, "op");
-    hcb_json_str(&b, cli->command->op);
-    hcb_json_key(&b, "id");
-    hcb_json_str(&b, cli->words.n > 0 ? cli->words.v[0] : NULL);
-    hcb_json_key(&b, "cmd");
-    hcb_json_str(&b, d->cmd);
-    hcb_json_key(&b, "error");
-    hcb_json_str(&b, d->error);
+    hcb_json_put_str(&b, "decision", d->decision);
+    hcb_json_put_value(&b, "step", d->step);
+    hcb_json_put_str(&b, "op", cli->command->op);
+    hcb_json_put_str(&b, "id", cli->words.n > 0 ? cli->words.v[0] : NULL);
+    hcb_json_put_str(&b, "cmd", d->cmd);
+    hcb_json_put_str(&b, "error", d->error);
     hcb_json_close(&b, '}');
     hcb_buf_char(&b, '\n');
     cli_screen_put(&cli->out, &b);
@@ -62,7 +55,7 @@ void cli_put_decision(struct cli *cli, const struct cli_decision *d)
 static void make_cmd(char cmd[32])
 {
     uint64_t noise = 0;
-    if (getrandom(&noise, sizeof noise, GRND_NONBLOCK) != (ssize_t)sizeof noise)
+    if (!hcb_platform_noise(&noise, sizeof noise))
         noise = (uint64_t)hcb_clock_ns() ^ (uint64_t)getpid() << 40;
     snprintf(cmd, 32, "cli-%016llx", (unsigned long long)noise);
 }
@@ -73,10 +66,8 @@ static int append(struct sent *sent)
     struct hcb_buf line = {0};
     struct hcb_err err = {0};
     hcb_buf_str(&line, hcb_buf_text(&sent->request->json));
-    hcb_json_key(&line, "cmd");
-    hcb_json_str(&line, sent->cmd);
-    hcb_json_key(&line, "ts");
-    hcb_json_real(&line, hcb_clock_wall());
+    hcb_json_put_str(&line, "cmd", sent->cmd);
+    hcb_json_put_real(&line, "ts", hcb_clock_wall());
     hcb_json_close(&line, '}');
     int code = CLI_OK;
     if (line.oom || sent->request->json.oom)
@@ -171,9 +162,15 @@ static enum outcome wait_for_answer(struct sent *sent, double wait_s)
 static void put_answer(struct sent *sent, const char *text)
 {
     struct cli *cli = sent->cli;
-    struct hcb_buf line = {0};
-    cli_safe(&line, sent->request->label);
-    hcb_buf_printf(&line, ": %s\n", text);
+    struct hcb_buf whole = {0}, line = {0};
+    cli_safe(&whole, sent->request->label);
+    hcb_buf_printf(&whole, ": %s", text);
+    if (cli->out.tty)
+        cli_wrap(&line, hcb_buf_text(&whole), 0, 2, cli->out.width);
+    else
+        hcb_buf_str(&line, hcb_buf_text(&whole));
+    hcb_buf_char(&line, '\n');
+    cli_drop(&line, &whole);
     cli_screen_put(&cli->out, &line);
 }
 

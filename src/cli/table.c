@@ -42,9 +42,10 @@ static const struct cli_option load_options[] = {
      "switch it on at once"},
     {CLI_KEY_DISABLED, "disabled", 0, CLI_TAKES_NOTHING, NULL, CLI_OFFERS_NOTHING, NULL,
      "leave it off (default)"},
-    {CLI_KEY_INIT, "init", 0, CLI_TAKES_PAIRS, "k=v ...", CLI_OFFERS_NOTHING, NULL,
+    {CLI_KEY_INIT, "init", 0, CLI_TAKES_PAIRS, "k=v ...", CLI_OFFERS_PARAM, NULL,
      "initial values of its parameters"},
-    {CLI_KEY_LIMIT, "limit", 0, CLI_TAKES_PAIRS, "k=v ...", CLI_OFFERS_LIMIT, NULL,
+    {CLI_KEY_LIMIT, "limit", 0, CLI_TAKES_PAIRS, "k=v ...", CLI_OFFERS_LIMIT,
+     "time_ms memory_mb errors coroutines",
      "what it may use: time_ms, memory_mb, errors, coroutines"},
 };
 
@@ -53,7 +54,7 @@ static const struct cli_option logs_options[] = {
      "go on printing what is added, until Ctrl-C"},
     {CLI_KEY_LINES, "lines", 'n', CLI_TAKES_VALUE, "N", CLI_OFFERS_NOTHING, NULL,
      "begin with the last N lines, or \"all\" (default: 20 with -f, else 100)"},
-    {CLI_KEY_ID, "id", 0, CLI_TAKES_VALUE, "ID", CLI_OFFERS_CALLBACK, NULL,
+    {CLI_KEY_ID, "id", 0, CLI_TAKES_VALUE, "ID", CLI_OFFERS_CALLBACK, "hotcb",
      "only lines of this callback; \"hotcb\" for the run's own"},
 };
 
@@ -207,7 +208,9 @@ const struct cli_command cli_commands[] = {
         .args = "FILE [--symbol S]",
         .summary = "would this script load? Needs no run",
         .about = "Compiles the script and sets it up in a sandbox of its own, as a load would, "
-                 "and prints the parameters that it declares.",
+                 "and prints the hooks that it has and the parameters that it declares. What "
+                 "looks like a slip is a warning: a misspelt hook, an accidental global, a name "
+                 "that nothing sets. Warnings do not change the exit code.",
         .example = "$ hotcb check guard.lua\nguard.lua: ok\n",
         .words = {{"FILE", false, false, CLI_OFFERS_FILE}},
         .options = check_options,
@@ -215,10 +218,34 @@ const struct cli_command cli_commands[] = {
         .run = cli_run_check,
     },
     {
+        .name = "new",
+        .args = "NAME",
+        .summary = "begin a callback: a script and a spec that tests it",
+        .about = "Writes NAME.lua and NAME_spec.lua into the working directory, and says how to "
+                 "check the one and run the other. Files that are there are left alone, and "
+                 "nothing is written. A spec needs busted and Lua 5.4, and no run.",
+        .example = "$ hotcb new guard\nmade  guard.lua\nmade  guard_spec.lua\n",
+        .words = {{"NAME", false, false, CLI_OFFERS_NOTHING}},
+        .run = cli_run_new,
+    },
+    {
+        .name = "completion",
+        .args = "SHELL",
+        .summary = "a script by which a shell completes hotcb's words",
+        .about = "Prints it for bash, zsh or fish. It completes commands, options, ids of the "
+                 "run, names of parameters and what else can be known. In ~/.bashrc, or after "
+                 "compinit in ~/.zshrc, goes the line below, with the shell's name; for fish, "
+                 "write it to ~/.config/fish/completions/hotcb.fish.",
+        .example = "eval \"$(hotcb completion bash)\"\n",
+        .words = {{"SHELL", false, false, CLI_OFFERS_SHELL}},
+        .run = cli_run_completion,
+    },
+    {
         .name = "help",
-        .args = "[COMMAND]",
+        .args = "[COMMAND | TOPIC]",
         .summary = "this overview, or one command in detail",
-        .about = "The same as `hotcb COMMAND --help`.",
+        .about = "`hotcb help COMMAND` is the same as `hotcb COMMAND --help`. The topics are "
+                 "exit-codes, environment, files and json.",
         .example = "$ hotcb help set\n",
         .words = {{"COMMAND", true, false, CLI_OFFERS_COMMAND}},
         .run = cli_run_help,

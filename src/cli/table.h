@@ -21,7 +21,8 @@ enum cli_offers {
     CLI_OFFERS_PARAM,    /* a parameter of the callback named before */
     CLI_OFFERS_LIMIT,
     CLI_OFFERS_MODULE,
-    CLI_OFFERS_COMMAND,
+    CLI_OFFERS_COMMAND, /* or a topic of help */
+    CLI_OFFERS_SHELL,
     CLI_OFFERS_CHOICE /* the option's own `choices` */
 };
 
@@ -76,6 +77,8 @@ int cli_run_list(struct cli *cli);
 int cli_run_get(struct cli *cli);
 int cli_run_logs(struct cli *cli);
 int cli_run_check(struct cli *cli);
+int cli_run_new(struct cli *cli);
+int cli_run_completion(struct cli *cli);
 int cli_run_help(struct cli *cli);
 
 #endif

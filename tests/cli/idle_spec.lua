@@ -10,7 +10,8 @@ local function traced(applies, poll_ms)
   -- (The leak sanitizer cannot work in a process that is traced.)
   local command = "printf 'apply 1\\napply %d\\nquit\\n' | ASAN_OPTIONS=detect_leaks=0 " ..
     "strace -f -qq -c -o %s %s %s --poll-ms %d > /dev/null"
-  shell.must(command:format(applies, shell.quote(out), host, shell.quote(r.dir .. "/traced"), poll_ms))
+  local dir = shell.quote(r.dir .. "/traced")
+  shell.must(command:format(applies, shell.quote(out), host, dir, poll_ms))
   local calls, total = {}, 0
   for line in shell.read(out):gmatch("[^\n]+") do
     local count, name = line:match("^%s*[%d.]+%s+[%d.]+%s+%d+%s+(%d+)%s+%d*%s*([%l_%d]+)$")

@@ -520,8 +520,8 @@ end]])
     end
     local heap, rss = peak()
     local heap_after, rss_after = peak()
-    print(("\nheap over %d steps: at most %d, then at most %d bytes; resident %d, then %d KiB"):format(
-      steps, heap, heap_after, rss, rss_after))
+    print(("\nheap over %d steps: at most %d, then at most %d bytes; resident %d, then %d KiB")
+      :format(steps, heap, heap_after, rss, rss_after))
     assert.is_true(heap_after <= heap + 4096)
     assert.is_true(rss_after <= rss + 256 * rig.slack)
     assert.equal("on", r:callback("sum").state)

@@ -79,7 +79,8 @@ local Counter = { params = { { "every", 10 }, { "label", "seen" } }, events = { 
 Counter.seen = 0
 function Counter:handle(event, env)
   self.seen = self.seen + 1
-  if (env.step + 1) % self.every == 0 then env.log("%s %d at %d", self.label, self.seen, env.step) end
+  if (env.step + 1) % self.every ~= 0 then return end
+  env.log("%s %d at %d", self.label, self.seen, env.step)
 end
 function Counter:save() return { seen = self.seen } end
 function Counter:restore(saved) self.seen = saved.seen end

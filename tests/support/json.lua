@@ -1,7 +1,8 @@
 -- A strict JSON reader (RFC 8259) to judge what hotcb writes: refuses what the
 -- standard refuses, and also keys that come twice and integers beyond int64, which
--- it keeps exact. Shares nothing with the library. json.null stands for null.
-local json = { null = setmetatable({}, { __tostring = function() return "null" end }) }
+-- it keeps exact. Shares nothing with the library. json.null stands for null; a list has
+-- the metatable json.array, which tells an empty one from an empty map.
+local json = { array = {}, null = setmetatable({}, { __tostring = function() return "null" end }) }
 
 local escapes = {
   ['"'] = '"', ["\\"] = "\\", ["/"] = "/", b = "\b", f = "\f", n = "\n", r = "\r", t = "\t",
@@ -72,7 +73,7 @@ local function read_number(s, at)
 end
 
 local function read_array(s, at)
-  local list = {}
+  local list = setmetatable({}, json.array)
   at = skip_space(s, at + 1)
   if s:sub(at, at) == "]" then return list, at + 1 end
   while true do

@@ -11,6 +11,7 @@
 -- rig.clean ends what is left running, checks what must hold of every run (see
 -- check_sane), and removes the scratch folders.
 local json = require "support.json"
+local schema = require "support.schema"
 local shell = require "support.shell"
 
 local function env(name)
@@ -226,8 +227,18 @@ local function tool_command(r, opts, args)
 end
 
 -- Starts the tool in the background; opts: cwd, env, dir (false: none given), before.
+-- What it prints under --json is judged by the schemas in cli/schemas/, always.
 function Rig:start_tool(opts, ...)
-  return shell.start(tool_command(self, opts, { ... }), self.folder)
+  local words = { ... }
+  local job = shell.start(tool_command(self, opts, words), self.folder)
+  local collect = job.collect
+  function job.collect()
+    local answer = collect()
+    local ok, why = pcall(schema.check_output, words, answer)
+    if not ok then error(("%s: %s"):format(shell.words(words), why), 2) end
+    return answer
+  end
+  return job
 end
 
 -- Runs the tool to its end with nobody looking meanwhile.

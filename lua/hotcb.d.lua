@@ -1,0 +1,280 @@
+---@meta
+-- What a callback sees, for the Lua language server: env, the global `hotcb`, the fields that
+-- hotcb knows in a callback's table, and the globals of its sandbox. No run reads this file.
+
+-- ---- env -----------------------------------------------------------------------------------
+
+---What the host says of one step. It holds during `handle` and `on_attach` only; what the host
+---has not set is nil. Keys of the host's own are fields too: env["loss.ce"].
+---@class hotcb.Env
+---@field step? integer
+---@field epoch? number
+---@field phase? "train"|"val"|"test"|string
+---@field loss? number
+---@field batch_idx? integer
+---@field framework string what runs the loop: "c" where the host does not say
+---@field metrics hotcb.Group
+---@field model hotcb.Group parameters by name
+---@field grads hotcb.Group gradients by name: env.grads["layers.0.weight"]
+---@field batch hotcb.Group
+---@field outputs hotcb.Group
+---@field [string] hotcb.Scalar|hotcb.Group|hotcb.Tensor|nil
+local Env = {}
+
+---Logs a line; one argument is the line itself, more are for string.format.
+---@param fmt any
+---@param ... any
+function Env.log(fmt, ...) end
+
+---@alias hotcb.Scalar number|string|boolean
+
+---@class hotcb.Group
+---@field [string] any
+
+---A read-only view of memory of the host's; to use one after the call is an error. To come: no
+---host can set one yet.
+---@class hotcb.Tensor
+local Tensor = {}
+
+---@class hotcb.Stats
+---@field n integer
+---@field mean number
+---@field std number
+---@field min number
+---@field max number
+---@field l2 number
+---@field nan integer how many
+---@field inf integer how many
+---@field zeros integer how many
+
+---All of it in one pass; NaN and infinities are counted, not averaged.
+---@return hotcb.Stats
+function Tensor:stats() end
+
+---@return integer[]
+function Tensor:shape() end
+
+---@return string
+function Tensor:dtype() end
+
+---@param p? number default 2
+---@return number
+function Tensor:norm(p) end
+
+---@param bins? integer
+---@return integer[] counts
+---@return number[] edges
+function Tensor:histogram(bins) end
+
+---@param i integer
+---@param ... integer
+---@return number
+function Tensor:get(i, ...) end
+
+---@param ... integer
+---@return hotcb.Tensor
+function Tensor:slice(...) end
+
+-- ---- a callback ------------------------------------------------------------------------------
+
+---@alias hotcb.Event
+---| "fit_start"
+---| "grads_ready" # gradients alive, before the optimiser
+---| "train_step_end"
+---| "val_step_end"
+---| "epoch_end"
+---| "eval_end"
+---| "checkpoint"
+---| "exception"
+---| "fit_end"
+---| string
+
+---A row of `params`: name, default, and what is allowed. The type comes from the default.
+---@class hotcb.Param
+---@field [1] string its name; the value is self.NAME
+---@field [2]? any its default
+---@field type? "integer"|"number"|"boolean"|"string"|"list"|"any" where the default does not say
+---@field min? number
+---@field max? number math.huge admits infinity
+---@field step? number
+---@field log? boolean vary it by factors
+---@field choices? any[]
+---@field unit? string
+---@field help? string
+
+---What a script returns.
+---@class hotcb.Callback
+---@field id? string its id in the run; set by the host
+---@field name? string
+---@field params? hotcb.Param[]
+---@field schedule? string an integer parameter: handle once per crossed multiple of it
+---@field events? hotcb.Event[] only these
+---@field handle fun(self: table, event: hotcb.Event, env: hotcb.Env)
+---@field set_params? fun(self: table, changed: table<string, any>) after values have changed
+---@field on_attach? fun(self: table, env: hotcb.Env) at the first apply after a load
+---@field save? fun(self: table): table|nil plain data, for restore
+---@field restore? fun(self: table, saved: table) after an edit, and when a run is resumed
+---@field close? fun(self: table)
+---@field [string] any
+
+-- ---- the host ----------------------------------------------------------------------------------
+
+---What a script may ask of the host. It is carried out after the call has returned: log lines
+---and stop always, scalars and artifacts only if the call succeeded.
+---@class hotcblib
+hotcb = {}
+
+---Logs a line at a level; with one argument, that line at level info.
+---@param level "debug"|"info"|"warn"|"error"
+---@param fmt any
+---@param ... any
+---@overload fun(line: any)
+function hotcb.log(level, fmt, ...) end
+
+---A line in hotcb.metrics.jsonl.
+---@param key string 1 to 250 bytes
+---@param value number
+---@param step? integer default: the step of this call
+function hotcb.scalar(key, value, step) end
+
+---A file below artifacts/<id>/.
+---@param name string "plots/loss.txt"
+---@param bytes string
+---@param mode? "replace"|"append"
+function hotcb.artifact(name, bytes, mode) end
+
+---Asks the run to stop; the host decides.
+---@param reason? string
+function hotcb.stop(reason) end
+
+---Switches this callback off.
+function hotcb.disable() end
+
+---@return number seconds on a clock that only goes forward
+function hotcb.clock() end
+
+---@class hotcb.json
+hotcb.json = {}
+
+---@param value any plain data
+---@return string
+function hotcb.json.encode(value) end
+
+---@param text string
+---@return any value nil where the text is not JSON
+---@return string? problem
+function hotcb.json.decode(text) end
+
+-- ---- the sandbox ---------------------------------------------------------------------------------
+
+-- Of the basic functions a script has these; string, table, math and utf8 are whole but for
+-- string.dump. There is no os, io, debug, package, load, dofile, collectgarbage; coroutine only
+-- where limits.coroutines allows it.
+
+---@type string
+_VERSION = "Lua 5.4"
+---@type table<string, any>
+_G = {}
+
+---Text only: shipped helpers ("hotcb.NAME"), files beside the script, HOTCB_PATH.
+---@param name string
+---@return any
+function require(name) end
+
+---Logs its arguments, a space between them.
+---@param ... any
+function print(...) end
+
+---@generic T
+---@param v T
+---@param message? any
+---@param ... any
+---@return T
+---@return any ...
+function assert(v, message, ...) return v, message, ... end
+
+---@param message any
+---@param level? integer
+function error(message, level) end
+
+---@param object any
+---@return table|false|nil
+function getmetatable(object) end
+
+---@generic T: table
+---@param object T
+---@param meta? table has no __gc: use close()
+---@return T
+function setmetatable(object, meta) end
+
+---@generic V
+---@param t V[]
+---@return fun(t: V[], i?: integer): integer, V
+---@return V[] t
+---@return integer i
+function ipairs(t) end
+
+---@generic K, V
+---@param t table<K, V>
+---@return fun(t: table<K, V>, key?: K): K, V
+---@return table<K, V> t
+function pairs(t) end
+
+---@generic K, V
+---@param t table<K, V>
+---@param key? K
+---@return K?
+---@return V?
+function next(t, key) end
+
+---A stop for its budget or memory goes through it.
+---@param f function
+---@param ... any
+---@return boolean ok
+---@return any ...
+function pcall(f, ...) end
+
+---@param f function
+---@param handler function
+---@param ... any
+---@return boolean ok
+---@return any ...
+function xpcall(f, handler, ...) end
+
+---@param a any
+---@param b any
+---@return boolean
+function rawequal(a, b) end
+
+---@param t table
+---@param key any
+---@return any
+function rawget(t, key) end
+
+---@param v table|string
+---@return integer
+function rawlen(v) end
+
+---@param t table
+---@param key any
+---@param value any
+---@return table
+function rawset(t, key, value) end
+
+---@param n integer|"#"
+---@param ... any
+---@return any ...
+function select(n, ...) end
+
+---@param v any
+---@param base? integer
+---@return number?
+function tonumber(v, base) end
+
+---@param v any
+---@return string
+function tostring(v) end
+
+---@param v any
+---@return "nil"|"number"|"string"|"boolean"|"table"|"function"|"thread"|"userdata"
+function type(v) end

@@ -1,0 +1,414 @@
+-- hotcb.testing's part about what a script sees and may ask for: the sandbox's globals, env,
+-- modules, and the queue of what was asked. Follows src/script/sandbox.c, lua_host.c, lua_env.c
+-- and lua_require.c. `cb` is a callback of testing.lua; what it keeps for itself is in cb._.
+local text, here = ...
+
+-- ---- failures ------------------------------------------------------------------
+
+-- What the host says of an error: a place first, and the type of what is no text.
+local function describe_error(e)
+  if type(e) == "string" and e:find(":%d+:") then return e end
+  local place = ""
+  for level = 2, 9 do
+    local info = debug.getinfo(level, "Sl")
+    if info and info.currentline > 0 then
+      place = ("%s:%d: "):format(info.short_src, info.currentline)
+      break
+    end
+  end
+  if type(e) == "string" then return place .. e end
+  return ("%s(the error value is %s%s)"):format(place, e == nil and "" or "a ", type(e))
+end
+
+-- For functions that a script calls: an error with the script's place, as C's have it.
+local function bad_argument(n, name, what, depth)
+  error(("bad argument #%d to '%s' (%s)"):format(n, name, what), (depth or 0) + 3)
+end
+
+local function check_type(value, wanted, n, name, depth)
+  if type(value) == wanted then return end
+  local got = value == nil and "no value" or type(value)
+  bad_argument(n, name, ("%s expected, got %s"):format(wanted, got), (depth or 0) + 1)
+end
+
+-- ---- what a script may ask for ---------------------------------------------------
+
+local EFFECTS, EFFECT_BYTES, ARTIFACTS = 1024, 8 << 20, 16
+
+local function queue(cb, effect, bytes)
+  local q = cb._.queue
+  if effect.kind == "stop" or effect.kind == "disable" then
+    if q[effect.kind] then return end
+    q[effect.kind] = true
+  elseif #q >= EFFECTS or q.bytes + bytes > EFFECT_BYTES or
+    (effect.kind == "artifact" and q.artifacts == ARTIFACTS) then
+    cb.dropped = cb.dropped + 1
+    return
+  elseif effect.kind == "artifact" then
+    q.artifacts = q.artifacts + 1
+  end
+  q.bytes = q.bytes + bytes
+  q[#q + 1] = effect
+end
+
+local function say(cb, level, line)
+  line = text.printable(line)
+  cb.lines[#cb.lines + 1] = line
+  cb.logs[#cb.logs + 1] = { level = level, text = line }
+end
+
+-- fmt and its arguments; one alone is the line itself, so that a '%' in it is no format.
+local function line_of(name, fmt, ...)
+  if select("#", ...) == 0 then return tostring(fmt) end
+  check_type(fmt, "string", 1, name, 2)
+  local ok, line = pcall(string.format, fmt, ...)
+  if not ok then error(line, 4) end
+  return line
+end
+
+local function queue_log(cb, level, name, ...)
+  if select("#", ...) == 0 then bad_argument(1, name, "value expected", 1) end
+  local line = line_of(name, ...)
+  queue(cb, { kind = "log", level = level, text = line }, #line)
+end
+
+local function fault_of_artifact(name)
+  if name == "" then return "is empty" end
+  if #name > 200 then return "is longer than 200 bytes" end
+  if name:sub(1, 1) == "/" then return "begins with '/'" end
+  if name:find("%c") then return "has a control character" end
+  if not utf8.len(name) then return "is not valid UTF-8" end
+  for component in (name .. "/"):gmatch("([^/]*)/") do
+    if component == "" then return "has an empty component" end
+    if component == "." or component == ".." then
+      return 'has "." or ".." as a component'
+    end
+  end
+end
+
+local carry = {}
+
+function carry.log(cb, effect) say(cb, effect.level, effect.text) end
+
+function carry.stop(cb, effect) cb.stop_reason = cb.stop_reason or effect.text end
+
+function carry.disable(cb) cb.enabled = false end
+
+function carry.scalar(cb, effect, ok)
+  if not ok then return end
+  cb.scalars[#cb.scalars + 1] = { key = effect.key, value = effect.value, step = effect.step }
+end
+
+function carry.artifact(cb, effect, ok)
+  local fault = fault_of_artifact(effect.name)
+  if ok and fault then
+    say(cb, "warn", ('artifact not written: artifact "%s" %s: name a file below artifacts/, as '
+      .. 'in "plots/loss.png"'):format(text.printable(text.cut(effect.name, 60)), fault))
+  elseif ok then
+    local before = effect.append and cb.artifacts[effect.name] or ""
+    cb.artifacts[effect.name] = before .. effect.bytes
+  end
+end
+
+local function carry_out(cb, ok)
+  local q = cb._.queue
+  cb._.queue = { bytes = 0, artifacts = 0 }
+  for _, effect in ipairs(q) do carry[effect.kind](cb, effect, ok) end
+end
+
+-- ---- the global hotcb -------------------------------------------------------------
+
+local levels = { debug = true, info = true, warn = true, error = true }
+
+local function new_host(cb)
+  local host = { json = {} }
+
+  function host.log(level, ...)
+    if select("#", ...) == 0 then
+      queue_log(cb, "info", "log", level)
+    elseif not levels[level] then
+      bad_argument(1, "log", ("invalid option '%s'"):format(tostring(level)))
+    else
+      queue_log(cb, level, "log", ...)
+    end
+  end
+
+  function host.scalar(key, value, step)
+    check_type(key, "string", 1, "scalar")
+    if #key == 0 or #key > 250 then
+      bad_argument(1, "scalar", "a key of 1 to 250 bytes expected")
+    end
+    check_type(value, "number", 2, "scalar")
+    if step ~= nil and not math.tointeger(step) then
+      bad_argument(3, "scalar", "number has no integer representation")
+    end
+    step = math.tointeger(step) or (cb._.live and cb._.live.step)
+    queue(cb, { kind = "scalar", key = key, value = value, step = step }, #key)
+  end
+
+  function host.artifact(name, bytes, mode)
+    check_type(name, "string", 1, "artifact")
+    check_type(bytes, "string", 2, "artifact")
+    if mode ~= nil and mode ~= "replace" and mode ~= "append" then
+      bad_argument(3, "artifact", ("invalid option '%s'"):format(tostring(mode)))
+    end
+    queue(cb, { kind = "artifact", name = name, bytes = bytes, append = mode == "append" },
+          #name + #bytes)
+  end
+
+  function host.stop(reason)
+    if reason == nil then reason = "a callback asked for it" end
+    check_type(reason, "string", 1, "stop")
+    queue(cb, { kind = "stop", text = text.printable(text.cut(reason, 1000)) }, 0)
+  end
+
+  function host.disable() queue(cb, { kind = "disable" }, 0) end
+
+  function host.clock() return cb.now + 0.0 end
+
+  function host.json.encode(value)
+    local ok, node = pcall(text.from_lua, value)
+    if not ok then error("json.encode: " .. node, 2) end
+    return text.json(node)
+  end
+
+  function host.json.decode(s)
+    check_type(s, "string", 1, "decode")
+    local ok, node = pcall(text.from_json, s)
+    if not ok then return nil, node end
+    return text.to_lua(node)
+  end
+
+  return host
+end
+
+-- ---- modules -----------------------------------------------------------------------
+
+local function read_file(path)
+  local f, why = io.open(path, "rb")
+  if not f then return nil, why end
+  local bytes = f:read("a")
+  f:close()
+  return bytes, not bytes and path .. " is not a regular file" or nil
+end
+
+-- The text of a shipped helper or callback, and its name in messages.
+local function read_shipped(name)
+  local stem = name:match("^hotcb%.callbacks%.([%w_]+)$")
+  local path = stem and here .. "../callbacks/" .. stem .. ".lua"
+  stem = name:match("^hotcb%.([%w_]+)$")
+  if stem and not stem:find("^testing") then path = here .. stem .. ".lua" end
+  local bytes = path and read_file(path)
+  return bytes, name
+end
+
+local function find_module(cb, name)
+  if not name:find("^[%w_-]") or name:find("[^%w_.-]") or name:find("%.%.") or
+    name:find("%.$") then
+    error(("require '%s': a name is words with points between them"):format(name), 3)
+  end
+  local bytes, chunkname = read_shipped(name)
+  if bytes then return bytes, chunkname end
+  local places = { cb._.dir }
+  for place in cb._.search_path:gmatch("[^:]+") do places[#places + 1] = place .. "/" end
+  for _, place in ipairs(places) do
+    local path = place .. name:gsub("%.", "/") .. ".lua"
+    bytes = read_file(path)
+    if bytes then return bytes, path end
+  end
+  error(("require '%s': no such module (looked in the shipped helpers, beside the script and "
+    .. "along HOTCB_PATH)"):format(name), 3)
+end
+
+-- Makes text fit to be compiled, and compiles it; raises a sentence.
+local function compile(source, name, globals)
+  if #source > 256 << 10 then
+    error(name .. ": larger than 256 KiB, which no script may be", 0)
+  end
+  source = source:gsub("^\xef\xbb\xbf", "")
+  if source:sub(1, 1) == "\27" then
+    error(name .. ": precompiled Lua is not accepted: load the source text", 0)
+  elseif source:find("\0", 1, true) then
+    error(name .. ": holds a NUL byte, so it is no Lua source", 0)
+  end
+  local chunk, why = load(source:gsub("^#[^\n]*", ""), "@" .. name, "t", globals)
+  return chunk or error(why, 0)
+end
+
+local function new_require(cb, globals)
+  local loaded = {}
+  return function(name)
+    check_type(name, "string", 1, "require")
+    if loaded[name] == false then
+      error(("require '%s': it requires itself, or failed when it was required before")
+        :format(name), 2)
+    elseif loaded[name] ~= nil then
+      return loaded[name]
+    end
+    local bytes, chunkname = find_module(cb, name)
+    local chunk = compile(bytes, chunkname, globals)
+    loaded[name] = false
+    loaded[name] = chunk(name) or true
+    return loaded[name]
+  end
+end
+
+-- ---- the sandbox ---------------------------------------------------------------------
+
+local plain = { "assert", "error", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget",
+                "rawlen", "rawset", "select", "tonumber", "tostring", "type", "xpcall",
+                "_VERSION" }
+
+-- Two states share no table that a script could write to.
+local function copy_library(library, without)
+  local copy = {}
+  for name, value in pairs(library) do
+    if name ~= without then copy[name] = value end
+  end
+  return copy
+end
+
+local function sandbox_getmetatable(value)
+  if type(value) == "string" then return false end
+  return getmetatable(value)
+end
+
+local function sandbox_setmetatable(object, meta)
+  if type(meta) == "table" and rawget(meta, "__gc") ~= nil then
+    error("__gc is not available to callbacks: use close()", 2)
+  end
+  local ok, result = pcall(setmetatable, object, meta)
+  if not ok then error(result, 2) end
+  return result
+end
+
+local function new_globals(cb)
+  local globals = {
+    getmetatable = sandbox_getmetatable, setmetatable = sandbox_setmetatable,
+    string = copy_library(string, "dump"), table = copy_library(table),
+    math = copy_library(math), utf8 = copy_library(utf8), hotcb = new_host(cb),
+  }
+  for _, name in ipairs(plain) do globals[name] = _G[name] end
+  if cb._.coroutines then globals.coroutine = copy_library(coroutine) end
+  globals._G = globals
+  globals.require = new_require(cb, globals)
+  function globals.print(...)
+    local words = table.pack(...)
+    for i = 1, words.n do words[i] = tostring(words[i]) end
+    local line = table.concat(words, " ")
+    queue(cb, { kind = "log", level = "info", text = line }, #line)
+  end
+  return globals
+end
+
+-- ---- env -------------------------------------------------------------------------------
+
+local standard_groups = { "metrics", "model", "grads", "batch", "outputs" }
+
+local function put_field(live, group, key, value, level)
+  local kind = type(value)
+  if kind ~= "number" and kind ~= "string" and kind ~= "boolean" and kind ~= "function" then
+    error(("env %s: a host sets numbers, text, true and false (and functions, which are asked "
+      .. "when a script reads the key), not a %s"):format(key, kind), level + 1)
+  end
+  if group == "" and key == "step" then
+    value = math.tointeger(value) or error("env step: an integer expected", level + 1)
+    live.step = value
+  end
+  live.groups[group][key] = value
+end
+
+-- What the host says at one apply. "metrics.lr" and metrics = { lr = ... } are the same.
+local function new_live(fields, groups, level)
+  local live = { groups = { [""] = {} } }
+  for _, list in ipairs { standard_groups, groups or {} } do
+    for _, name in ipairs(list) do live.groups[name] = {} end
+  end
+  for key, value in pairs(fields or {}) do
+    if type(value) == "table" then live.groups[key] = live.groups[key] or {} end
+  end
+  for key, value in pairs(fields or {}) do
+    local group, rest = key:match("^([^.]*)%.(.+)$")
+    if type(value) == "table" then
+      for name, item in pairs(value) do put_field(live, key, name, item, level + 1) end
+    elseif group and live.groups[group] then
+      put_field(live, group, rest, value, level + 1)
+    else
+      put_field(live, "", key, value, level + 1)
+    end
+  end
+  return live
+end
+
+-- A function stands for a value that is worked out when it is first read.
+local function read_field(live, group, key)
+  local fields = live.groups[group]
+  local value = fields and fields[key]
+  if type(value) == "function" then
+    value = value()
+    fields[key] = value
+  end
+  return value
+end
+
+-- The table `env` of one state; get_live() says what holds now, or nil.
+local function new_env(get_live, framework, log)
+  local views, view = {}, nil
+
+  local function live_now()
+    return get_live() or error("env holds only during handle and on_attach", 3)
+  end
+
+  local function index(group, key)
+    local live = live_now()
+    if type(key) ~= "string" then return nil end
+    if group == "" and key == "log" then return log end
+    local value = read_field(live, group, key)
+    if value ~= nil or group ~= "" then return value end
+    if key == "framework" then return framework end
+    return key ~= "" and live.groups[key] and view(key) or nil
+  end
+
+  local function all(group, own)
+    local live, copy = live_now(), {}
+    if group == "" then
+      copy.framework, copy.log = framework, log
+      for name in pairs(live.groups) do copy[name] = name ~= "" and view(name) or nil end
+    end
+    for key in pairs(live.groups[group] or {}) do copy[key] = read_field(live, group, key) end
+    for key, value in next, own do copy[key] = value end
+    return next, copy, nil
+  end
+
+  view = function(group)
+    views[group] = views[group] or setmetatable({}, {
+      __index = function(_, key) return index(group, key) end,
+      __pairs = function(own) return all(group, own) end,
+      __metatable = false,
+    })
+    return views[group]
+  end
+
+  -- What a script wrote into env is gone at the next call.
+  local function clear()
+    for _, own in pairs(views) do
+      for key in next, own do rawset(own, key, nil) end
+    end
+    return view ""
+  end
+  return clear
+end
+
+return {
+  describe_error = describe_error,
+  say = say,
+  line_of = line_of,
+  queue_log = queue_log,
+  carry_out = carry_out,
+  read_file = read_file,
+  read_shipped = read_shipped,
+  compile = compile,
+  new_globals = new_globals,
+  new_live = new_live,
+  new_env = new_env,
+}

@@ -31,7 +31,7 @@ endif()
 # The library carries the scripts inside it; these are to be read, and copied from.
 foreach(folder callbacks lua)
   file(GLOB scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.lua)
-  install(FILES ${scripts} COMPONENT dev DESTINATION ${CMAKE_INSTALL_DATADIR}/hotcb/${folder})
+  install(FILES ${scripts} COMPONENT tool DESTINATION ${CMAKE_INSTALL_DATADIR}/hotcb/${folder})
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/README.md COMPONENT dev DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE COMPONENT lib DESTINATION ${CMAKE_INSTALL_DOCDIR}

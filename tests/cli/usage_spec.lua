@@ -239,7 +239,7 @@ describe("the run directory", function()
 end)
 
 local all_commands = { "init", "load", "enable", "disable", "set", "unload", "reload", "status",
-                       "list", "get", "logs", "check" }
+                       "list", "get", "logs", "check", "new", "completion" }
 
 describe("help", function()
   after_each(rig.clean)

@@ -53,7 +53,7 @@ expect() { # WORDS COMMAND...
 
 # Loads a callback into the running program, turns a parameter of it, and sees it stop.
 steer() { # PROGRAM TOOL
-    run=$HOTCB_SCRATCH/run-$(basename "$1")
+    run=$1.run # beside the program: routes may run side by side
     rm -rf "$run"
     mkdir "$run"
     cat >"$run/stopper.lua" <<'LUA'

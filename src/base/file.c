@@ -281,6 +281,13 @@ int hcb_file_replace(const char *path, const char *bytes, size_t n, struct hcb_e
     return hcb_file_replace_at(AT_FDCWD, path, bytes, n, path, err);
 }
 
+bool hcb_file_is_at(int fd, const char *path)
+{
+    struct stat here, there;
+    return fstat(fd, &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev &&
+           here.st_ino == there.st_ino;
+}
+
 int hcb_file_touch(const char *path, const char *text, struct hcb_err *err)
 {
     int fd = open_retry(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);

@@ -44,6 +44,9 @@ int hcb_file_replace(const char *path, const char *bytes, size_t n, struct hcb_e
 int hcb_file_replace_at(int dir_fd, const char *path, const char *bytes, size_t n,
                         const char *shown, struct hcb_err *err);
 
+/* Whether path still leads to the file that fd has open. */
+bool hcb_file_is_at(int fd, const char *path);
+
 /* Creates an empty file (or one with this text) unless something is there. */
 int hcb_file_touch(const char *path, const char *text, struct hcb_err *err);
 

@@ -98,16 +98,8 @@ static bool means_no_locks(int number)
     return number == ENOLCK || number == EOPNOTSUPP || number == ENOSYS || number == EINVAL;
 }
 
-/* Whether path still leads to the file that fd has open: the directory may have
- * been deleted and made anew in between. */
-static bool still_there(int fd, const char *path, struct stat *st)
-{
-    struct stat now;
-    return fstat(fd, st) == 0 && stat(path, &now) == 0 && now.st_dev == st->st_dev &&
-           now.st_ino == st->st_ino;
-}
-
-/* Opens and locks the file; the descriptor or an error. */
+/* Opens and locks the file; the descriptor or an error. The directory may be deleted and
+ * made anew in between. */
 static int open_locked(const char *path, bool *advisory_only, struct stat *st,
                        struct hcb_err *err)
 {
@@ -129,7 +121,7 @@ static int open_locked(const char *path, bool *advisory_only, struct stat *st,
             }
             *advisory_only = true;
         }
-        if (still_there(fd, path, st))
+        if (fstat(fd, st) == 0 && hcb_file_is_at(fd, path))
             return fd;
         close(fd);
     }
@@ -197,8 +189,7 @@ int hcb_lock_keep(struct hcb_lock *lock, const char *path, const char *text,
                   struct hcb_err *err)
 {
     struct flock whole;
-    struct stat st;
-    if (lock->fd >= 0 && still_there(lock->fd, path, &st) &&
+    if (lock->fd >= 0 && hcb_file_is_at(lock->fd, path) &&
         (lock->advisory_only || set_lock(lock->fd, F_SETLK, &whole) == 0))
         return 0;
     hcb_lock_drop(lock);

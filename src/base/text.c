@@ -2,6 +2,7 @@
  * and must not ask the process's locale anything. */
 #include "base/text.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,6 +179,16 @@ const char *hcb_near(const char *word, const char *const *candidates, size_t n)
         }
     }
     return best;
+}
+
+const char *hcb_near_hint(const char *word, const char *const *candidates, size_t n,
+                          char out[HCB_NEAR_CHARS])
+{
+    const char *near = hcb_near(word, candidates, n);
+    out[0] = '\0';
+    if (near)
+        snprintf(out, HCB_NEAR_CHARS, " - did you mean '%s'?", near);
+    return out;
 }
 
 #define ID_BYTES 120

@@ -23,6 +23,11 @@ void hcb_text_printable(struct hcb_buf *b, const char *s, size_t n);
  * (a third of its letters, swaps count once), else NULL. */
 const char *hcb_near(const char *word, const char *const *candidates, size_t n);
 
+/* The same as what a sentence adds: " - did you mean 'x'?", or "". Returns out. */
+#define HCB_NEAR_CHARS 96 /* no word longer than 64 bytes is near to any */
+const char *hcb_near_hint(const char *word, const char *const *candidates, size_t n,
+                          char out[HCB_NEAR_CHARS]);
+
 /* What an id may be: 1 to 120 bytes of UTF-8 without spaces, control
  * characters, '/', '\' or quotes, not beginning with '.' or '-'. */
 int hcb_id_check(const char *id, size_t n, struct hcb_err *err);

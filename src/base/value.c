@@ -1,6 +1,7 @@
 /* Plain data; see value.h. Knows nothing of the texts that it was read from. */
 #include "base/value.h"
 
+#include "base/array.h"
 #include "base/number.h"
 #include "base/text.h"
 
@@ -268,14 +269,10 @@ void hcb_value_map(struct hcb_value *v)
 struct hcb_value *hcb_list_add(struct hcb_value *list)
 {
     assert(list->type == HCB_LIST);
-    if (list->u.list.n == list->u.list.cap) {
-        size_t cap = list->u.list.cap ? 2 * list->u.list.cap : 4;
-        struct hcb_value *v = realloc(list->u.list.v, cap * sizeof(*v));
-        if (!v)
-            return NULL;
-        list->u.list.v = v;
-        list->u.list.cap = cap;
-    }
+    struct hcb_value *v = hcb_grow(list->u.list.v, list->u.list.n, &list->u.list.cap, sizeof(*v));
+    if (!v)
+        return NULL;
+    list->u.list.v = v;
     struct hcb_value *item = &list->u.list.v[list->u.list.n++];
     memset(item, 0, sizeof(*item));
     return item;
@@ -299,15 +296,10 @@ struct hcb_value *hcb_map_get(const struct hcb_value *map, const char *key)
 
 static bool grow_map(struct hcb_value *map)
 {
-    if (map->u.map.n < map->u.map.cap)
-        return true;
-    size_t cap = map->u.map.cap ? 2 * map->u.map.cap : 4;
-    struct hcb_pair *p = realloc(map->u.map.p, cap * sizeof(*p));
-    if (!p)
-        return false;
-    map->u.map.p = p;
-    map->u.map.cap = cap;
-    return true;
+    struct hcb_pair *p = hcb_grow(map->u.map.p, map->u.map.n, &map->u.map.cap, sizeof(*p));
+    if (p)
+        map->u.map.p = p;
+    return p != NULL;
 }
 
 struct hcb_value *hcb_map_append(struct hcb_value *map, const char *key)

@@ -130,7 +130,8 @@ static void make_test(struct cli *cli, struct made *m)
         cli_warn(cli, "testing.lua, which the spec needs, is not found beside this tool: give its "
                       "path as --helper; it is in the folder lua/ of hotcb's sources");
     if (!busted)
-        cli_warn(cli, "busted, which runs specs, is not installed: in Debian, lua-busted and lua5.4");
+        cli_warn(cli, "busted, which runs specs, is not installed: in Debian, lua-busted and "
+                 "lua5.4");
     hcb_buf_str(&m->test, "lua5.4 ");
     cli_shell_word(&m->test, busted ? busted : "/usr/bin/busted");
     hcb_buf_str(&m->test, " --helper=");
@@ -184,7 +185,8 @@ static int make_files(struct cli *cli, const struct made *m)
         struct hcb_sig there;
         hcb_sig_get(m->path[i], &there);
         if (there.exists)
-            return cli_fail(cli, CLI_REFUSED, "%s is there already: nothing is written", m->path[i]);
+            return cli_fail(cli, CLI_REFUSED, "%s is there already: nothing is written",
+                            m->path[i]);
     }
     int code = make_file(cli, m, 0);
     if (code == CLI_OK && (code = make_file(cli, m, 1)) != CLI_OK)

@@ -59,14 +59,6 @@ static void unlock_and_close(int fd)
     close(fd);
 }
 
-/* Is this still what stands at path, after waiting for the lock? */
-static bool still_there(int fd, const char *path)
-{
-    struct stat here, there;
-    return fstat(fd, &here) == 0 && stat(path, &there) == 0 && here.st_dev == there.st_dev &&
-           here.st_ino == there.st_ino;
-}
-
 /* Returns a locked descriptor of the file that stands at path. */
 static int open_locked(const char *path, struct hcb_err *err)
 {
@@ -79,7 +71,7 @@ static int open_locked(const char *path, struct hcb_err *err)
             close(fd);
             return rc;
         }
-        if (still_there(fd, path))
+        if (hcb_file_is_at(fd, path)) /* still, after waiting for the lock */
             return fd;
         unlock_and_close(fd);
     }

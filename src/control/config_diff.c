@@ -3,6 +3,7 @@
  * done since by command. */
 #include "control/config.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -27,14 +28,10 @@ void hcb_ops_release(struct hcb_ops *ops)
 static struct hcb_op *add_op(struct diff *d, enum hcb_op_kind kind, const char *id, int line)
 {
     struct hcb_ops *ops = d->ops;
-    if (ops->n == ops->cap) {
-        size_t cap = ops->cap ? 2 * ops->cap : 8;
-        struct hcb_op *v = realloc(ops->v, cap * sizeof(*v));
-        if (!v)
-            return NULL;
-        ops->v = v;
-        ops->cap = cap;
-    }
+    struct hcb_op *v = hcb_grow(ops->v, ops->n, &ops->cap, sizeof(*v));
+    if (!v)
+        return NULL;
+    ops->v = v;
     struct hcb_op *op = &ops->v[ops->n++];
     hcb_op_init(op);
     op->kind = kind;

@@ -2,6 +2,7 @@
  * process that waits for an answer. See ledger.h. Takes in whole lines only. */
 #include "control/ledger_read.h"
 
+#include "base/array.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/platform.h"
@@ -195,14 +196,10 @@ bool hcb_names_have(const struct hcb_names *names, const char *name)
 
 static bool add_name(struct hcb_names *names, const char *name)
 {
-    if (names->n == names->cap) {
-        size_t cap = names->cap ? names->cap * 2 : 64;
-        char **v = realloc(names->v, cap * sizeof(*v));
-        if (!v)
-            return false;
-        names->v = v;
-        names->cap = cap;
-    }
+    char **v = hcb_grow(names->v, names->n, &names->cap, sizeof(*v));
+    if (!v)
+        return false;
+    names->v = v;
     names->v[names->n] = hcb_strdup(name);
     if (!names->v[names->n])
         return false;

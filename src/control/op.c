@@ -187,7 +187,7 @@ static int read_head(const struct hcb_value *root, struct hcb_op *op, struct hcb
 static int check_op(const struct hcb_value *root, struct hcb_err *err)
 {
     const struct hcb_value *v = hcb_map_get(root, "op");
-    char shown[HCB_SHOW_CHARS];
+    char shown[HCB_SHOW_CHARS], hint[HCB_NEAR_CHARS];
     const char *list = "the ops are load, enable, disable, set_params, set_limits, unload, reload";
     if (!v)
         return hcb_fail(err, HOTCB_EFORMAT, "\"op\" is missing: %s", list);
@@ -196,10 +196,9 @@ static int check_op(const struct hcb_value *root, struct hcb_err *err)
                         json_name(v, shown), list);
     if (find_op(v->u.text.s) != HCB_OP_NONE)
         return 0;
-    const char *near = hcb_near(v->u.text.s, op_names, COMMAND_OPS);
-    return hcb_fail(err, HOTCB_EFORMAT, "unknown op '%s'%s%s%s: %s",
-                    hcb_show_text(v->u.text.s, shown), near ? " - did you mean '" : "",
-                    near ? near : "", near ? "'?" : "", list);
+    return hcb_fail(err, HOTCB_EFORMAT, "unknown op '%s'%s: %s",
+                    hcb_show_text(v->u.text.s, shown),
+                    hcb_near_hint(v->u.text.s, op_names, COMMAND_OPS, hint), list);
 }
 
 static int check_id(const struct hcb_value *root, struct hcb_err *err)

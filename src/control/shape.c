@@ -54,14 +54,12 @@ const char *hcb_show(const struct hcb_value *v, char out[HCB_SHOW_CHARS])
 const char *hcb_hint(const char *word, const char *const *known, size_t n,
                      char out[HCB_HINT_CHARS])
 {
-    const char *near = hcb_near(word, known, n);
     struct hcb_buf b = {0};
-    for (size_t i = 0; i < n && !near; i++)
+    if (*hcb_near_hint(word, known, n, out))
+        return out;
+    for (size_t i = 0; i < n; i++)
         hcb_buf_printf(&b, "%s%s", i ? ", " : "", known[i]);
-    if (near)
-        snprintf(out, HCB_HINT_CHARS, " - did you mean '%s'?", near);
-    else
-        snprintf(out, HCB_HINT_CHARS, " (known: %s)", hcb_buf_text(&b));
+    snprintf(out, HCB_HINT_CHARS, " (known: %s)", hcb_buf_text(&b));
     hcb_buf_release(&b);
     return out;
 }

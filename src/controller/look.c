@@ -1,10 +1,10 @@
 /* A look: what changed in the run directory becomes ops, ops become effects, and what
  * came of them is published. */
 #include "base/clock.h"
+#include "base/text.h"
 #include "controller/run.h"
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define STATUS_INTERVAL_NS 250000000
@@ -40,7 +40,7 @@ static void refuse_config(struct hotcb *h, const struct hcb_err *err)
     op.kind = HCB_OP_CONFIG;
     op.origin = HCB_FROM_YAML;
     free(h->config_error);
-    h->config_error = strdup(err->text);
+    h->config_error = hcb_strdup(err->text);
     hcb_record(h, &op, &out);
 }
 
@@ -239,24 +239,17 @@ static bool is_ours(const struct hotcb *h, const struct hcb_sig *now)
 }
 
 /* A file of ours that somebody removed or replaced would be written to unseen. */
-static bool is_at(int fd, const char *path)
-{
-    struct stat a, b;
-    return fd >= 0 && fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
 static void check_ledger(struct hotcb *h)
 {
-    if (h->ledger.fd >= 0 && !is_at(h->ledger.fd, h->dir.ledger))
+    if (h->ledger.fd >= 0 && !hcb_file_is_at(h->ledger.fd, h->dir.ledger))
         hcb_ledger_reopen(&h->ledger);
 }
 
 static void check_spools(struct hotcb *h)
 {
-    if (h->log.to_file && !is_at(h->log.spool.fd, h->dir.log))
+    if (h->log.to_file && !hcb_file_is_at(h->log.spool.fd, h->dir.log))
         hcb_spool_reopen(&h->log.spool);
-    if (h->metrics_open && !is_at(h->metrics.fd, h->dir.metrics))
+    if (h->metrics_open && !hcb_file_is_at(h->metrics.fd, h->dir.metrics))
         hcb_spool_reopen(&h->metrics);
 }
 

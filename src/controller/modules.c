@@ -1,5 +1,6 @@
 /* Finding the text of scripts and modules. */
 #include "controller/modules.h"
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "script/shipped.h"
@@ -22,14 +23,10 @@ struct hcb_watch *hcb_watches_get(struct hcb_watches *w, const char *path)
             return &w->v[i];
     if (w->n == HCB_WATCHES_MAX)
         return NULL;
-    if (w->n == w->cap) {
-        size_t cap = w->cap ? w->cap * 2 : 2;
-        struct hcb_watch *v = realloc(w->v, cap * sizeof *v);
-        if (!v)
-            return NULL;
-        w->v = v;
-        w->cap = cap;
-    }
+    struct hcb_watch *v = hcb_grow(w->v, w->n, &w->cap, sizeof *v);
+    if (!v)
+        return NULL;
+    w->v = v;
     if (!hcb_watch_init(&w->v[w->n], path, HCB_SCRIPT_BYTES))
         return NULL;
     return &w->v[w->n++];
@@ -114,10 +111,9 @@ static int target_module(const struct hcb_target *target, struct hcb_module *m,
         return found < 0 ? found : 0;
     for (const struct hcb_shipped *s = hcb_shipped; s->module && n < 64; s++)
         names[n++] = s->module;
-    const char *near = hcb_near(target->path, names, n);
-    return hcb_fail(err, HOTCB_ENOENT, "no shipped module '%s'%s%s%s; for a script of your own "
-                    "use a file", target->path, near ? " - did you mean '" : "",
-                    near ? near : "", near ? "'?" : "");
+    char hint[HCB_NEAR_CHARS];
+    return hcb_fail(err, HOTCB_ENOENT, "no shipped module '%s'%s; for a script of your own use a "
+                    "file", target->path, hcb_near_hint(target->path, names, n, hint));
 }
 
 int hcb_loading_target(struct hcb_loading *l, const struct hcb_target *target,

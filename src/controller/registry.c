@@ -1,5 +1,6 @@
 /* The callbacks of a run, and what each op does to them. */
 #include "controller/registry.h"
+#include "base/array.h"
 #include "base/text.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -36,15 +37,10 @@ struct hcb_callback *hcb_registry_find(const struct hcb_registry *r, const char 
 
 static bool reserve(struct hcb_registry *r)
 {
-    if (r->n < r->cap)
-        return true;
-    size_t cap = r->cap ? r->cap * 2 : 8;
-    struct hcb_callback **v = realloc(r->v, cap * sizeof *v);
-    if (!v)
-        return false;
-    r->v = v;
-    r->cap = cap;
-    return true;
+    struct hcb_callback **v = hcb_grow(r->v, r->n, &r->cap, sizeof *v);
+    if (v)
+        r->v = v;
+    return v != NULL;
 }
 
 /* ---- outcomes -------------------------------------------------------------- */
@@ -78,9 +74,9 @@ static void refuse_unknown(const struct hcb_registry *r, const char *id, struct 
         else if (known.data[known.len - 1] != '.')
             hcb_buf_str(&known, ", ...");
     }
-    const char *near = ids ? hcb_near(id, ids, r->n) : NULL;
-    hcb_fail(&out->err, HOTCB_ENOENT, "no callback '%s'%s%s%s (known: %s)", id,
-             near ? " - did you mean '" : "", near ? near : "", near ? "'?" : "",
+    char hint[HCB_NEAR_CHARS];
+    hcb_fail(&out->err, HOTCB_ENOENT, "no callback '%s'%s (known: %s)", id,
+             hcb_near_hint(id, ids, ids ? r->n : 0, hint),
              known.len ? hcb_buf_text(&known) : "none");
     free(ids);
     hcb_buf_release(&known);
@@ -300,13 +296,12 @@ static void op_set(struct hcb_registry *r, struct hcb_callback *cb, const struct
 static void op_limits(struct hcb_registry *r, struct hcb_callback *cb, const struct hcb_op *op,
                       struct hcb_outcome *out)
 {
-    if (op->origin == HCB_FROM_YAML && cb->heir)
-        hcb_callback_set_limits(cb->heir, &r->world, &op->limits, NULL);
     struct hcb_fault fault;
-    if (hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err) < 0)
-        return;
-    if (cb->heir)
+    int status = hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err);
+    if (cb->heir && (status == 0 || op->origin == HCB_FROM_YAML))
         hcb_callback_set_limits(cb->heir, &r->world, &op->limits, NULL);
+    if (status < 0)
+        return;
     if (!cb->script && load_again(r, cb, &fault) < 0) /* they may be why it did not load */
         refuse_fault(out, &fault);
     else

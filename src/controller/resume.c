@@ -99,8 +99,8 @@ static void resume_config(struct hotcb *h)
     const char *text = hcb_map_text(&h->before, "config", "");
     struct hcb_err err;
     if (hcb_config_parse(text, strlen(text), h->dir.config, &h->config, &err) < 0)
-        hcb_log(&h->log, HOTCB_WARN, NULL, "%s: hotcb.yaml as it was read before cannot be read any "
-                "more, so all of it is applied anew: %s", h->dir.state, err.text);
+        hcb_log(&h->log, HOTCB_WARN, NULL, "%s: hotcb.yaml as it was read before cannot be read "
+                "any more, so all of it is applied anew: %s", h->dir.state, err.text);
     else
         hcb_buf_str(&h->config_text, text);
 }

@@ -60,16 +60,17 @@ static void put_events(struct hcb_buf *b, const struct hotcb *h, const struct hc
 
 static void put_params(struct hcb_buf *b, const struct hcb_callback *cb)
 {
-    struct hcb_value scratch = {0};
     const struct hcb_params *declared = cb->script ? hcb_script_params(cb->script) : NULL;
-    hcb_json_put_value(b, "params",
-                       cb->script ? hcb_script_values(cb->script, &scratch) : &cb->set);
+    hcb_json_key(b, "params");
+    if (cb->script)
+        hcb_script_values_json(b, cb->script);
+    else
+        hcb_json_value(b, &cb->set);
     hcb_json_key(b, "declared");
     if (declared)
         hcb_params_json(b, declared);
     else
         hcb_json_null(b);
-    hcb_value_release(&scratch);
 }
 
 static void put_limits(struct hcb_buf *b, const struct hcb_limits *limits)

@@ -5,6 +5,7 @@
  * loop only hashes a name and stores a value. */
 #include "env/env.h"
 
+#include "base/array.h"
 #include "base/number.h"
 #include "base/text.h"
 
@@ -158,14 +159,11 @@ static int any_slot(struct hotcb_env *env, const char *key)
 
 static int add_group(struct hotcb_env *env, const char *name)
 {
-    if (env->group_n == env->group_cap) {
-        size_t cap = env->group_cap ? 2 * env->group_cap : 8;
-        struct hcb_group *groups = realloc(env->groups, cap * sizeof(*groups));
-        if (!groups)
-            return HOTCB_ENOMEM;
-        env->groups = groups;
-        env->group_cap = cap;
-    }
+    struct hcb_group *groups =
+        hcb_grow(env->groups, env->group_n, &env->group_cap, sizeof(*groups));
+    if (!groups)
+        return HOTCB_ENOMEM;
+    env->groups = groups;
     char *copy = hcb_strdup(name);
     if (!copy)
         return HOTCB_ENOMEM;

@@ -1,5 +1,6 @@
 /* The queue of what a script asked for during one call. */
 #include "script/effects.h"
+#include "base/array.h"
 #include "base/text.h"
 #include <stdlib.h>
 #include <string.h>
@@ -43,15 +44,10 @@ static bool fits(const struct hcb_effects *e, size_t text_len, size_t bytes_len)
 
 static bool room(struct hcb_effects *e)
 {
-    if (e->n < e->cap)
-        return true;
-    size_t cap = e->cap ? e->cap * 2 : 16;
-    struct hcb_effect *v = realloc(e->v, cap * sizeof *v);
-    if (!v)
-        return false;
-    e->v = v;
-    e->cap = cap;
-    return true;
+    struct hcb_effect *v = hcb_grow(e->v, e->n, &e->cap, sizeof *v);
+    if (v)
+        e->v = v;
+    return v != NULL;
 }
 
 struct hcb_effect *hcb_effects_add_bytes(struct hcb_effects *e, enum hcb_effect_kind kind,

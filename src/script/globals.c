@@ -1,6 +1,7 @@
 /* Words of Lua source, and which of them name globals; see globals.h. Must not know what
  * a callback is. It reads what Lua has compiled, so it need not judge. */
 #include "script/globals.h"
+#include "base/array.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,16 +32,11 @@ struct scan {
 /* Room for one more in an array; false, and a note, where there is none. */
 static bool grow(struct scan *sc, void **v, size_t n, size_t *cap, size_t size)
 {
-    if (n < *cap)
-        return true;
-    size_t wanted = *cap ? *cap * 2 : 256;
-    void *p = realloc(*v, wanted * size);
+    void *p = hcb_grow(*v, n, cap, size);
+    if (p)
+        *v = p;
     sc->failed = sc->failed || !p;
-    if (!p)
-        return false;
-    *v = p;
-    *cap = wanted;
-    return true;
+    return p != NULL;
 }
 
 /* ---- words ----------------------------------------------------------------- */

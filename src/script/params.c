@@ -367,11 +367,11 @@ static int unknown(const struct hcb_params *ps, const char *name, struct hcb_err
         names[i] = ps->v[i].name;
         hcb_buf_printf(&has, "%s%s", i ? ", " : "", names[i]);
     }
-    const char *near = names ? hcb_near(name, names, ps->n) : NULL;
+    char hint[HCB_NEAR_CHARS];
+    hcb_near_hint(name, names, names ? ps->n : 0, hint);
     hcb_text_printable(&word, name, strlen(name));
-    int status = hcb_fail(err, HOTCB_EREFUSED, "unknown parameter '%s'%s%s%s (has: %s)",
-                          hcb_buf_text(&word), near ? " - did you mean '" : "", near ? near : "",
-                          near ? "'?" : "", has.len ? hcb_buf_text(&has) : "none");
+    int status = hcb_fail(err, HOTCB_EREFUSED, "unknown parameter '%s'%s (has: %s)",
+                          hcb_buf_text(&word), hint, has.len ? hcb_buf_text(&has) : "none");
     free(names);
     hcb_buf_release(&has);
     hcb_buf_release(&word);

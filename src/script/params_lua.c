@@ -1,6 +1,7 @@
 /* Reads a script's `params` table into declarations, by way of plain values: each
  * row becomes a map, and is judged as one. */
 #include "script/params_lua.h"
+#include "base/array.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "control/shape.h"
@@ -71,10 +72,9 @@ static int check_fields(const struct hcb_value *map, size_t row, const char *nam
         const char *key = map->u.map.p[i].key;
         if (*key == '=' || hcb_known(key, fields, COUNT(fields)))
             continue;
-        const char *near = hcb_near(key, fields, COUNT(fields));
-        return hcb_fail(err, HOTCB_EFORMAT, "params[%zu] '%s': unknown field '%.40s'%s%s%s", row,
-                        name, key, near ? " - did you mean '" : "", near ? near : "",
-                        near ? "'?" : "");
+        char hint[HCB_NEAR_CHARS];
+        return hcb_fail(err, HOTCB_EFORMAT, "params[%zu] '%s': unknown field '%.40s'%s", row,
+                        name, key, hcb_near_hint(key, fields, COUNT(fields), hint));
     }
     return 0;
 }
@@ -210,14 +210,10 @@ static int read_name(const struct hcb_params *ps, const struct hcb_value *map, s
 
 static struct hcb_param *add(struct hcb_params *ps)
 {
-    if (ps->n == ps->cap) {
-        size_t cap = ps->cap ? ps->cap * 2 : 8;
-        struct hcb_param *v = realloc(ps->v, cap * sizeof *v);
-        if (!v)
-            return NULL;
-        ps->v = v;
-        ps->cap = cap;
-    }
+    struct hcb_param *v = hcb_grow(ps->v, ps->n, &ps->cap, sizeof *v);
+    if (!v)
+        return NULL;
+    ps->v = v;
     memset(&ps->v[ps->n], 0, sizeof *ps->v);
     return &ps->v[ps->n];
 }

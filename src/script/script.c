@@ -1,6 +1,7 @@
 /* One script: set-up, calls, parameters. Every function whose name begins with l_
  * runs inside the state, protected, and may raise; the others may not touch Lua
  * but through hcb_sandbox_run(). */
+#include "base/json.h"
 #include "base/text.h"
 #include "control/shape.h"
 #include "script/lua_value.h"
@@ -347,7 +348,21 @@ static int init_params(struct hcb_script *s, const struct hcb_script_source *sou
     return status;
 }
 
-const struct hcb_value *hcb_script_values(struct hcb_script *s, struct hcb_value *scratch)
+void hcb_script_values_json(struct hcb_buf *b, const struct hcb_script *s)
+{
+    if (!s->declares) {
+        hcb_json_value(b, &s->loose);
+        return;
+    }
+    hcb_json_open(b, '{');
+    for (size_t i = 0; i < s->params.n; i++) {
+        hcb_json_key(b, s->params.v[i].name);
+        hcb_json_value(b, &s->params.v[i].value);
+    }
+    hcb_json_close(b, '}');
+}
+
+static const struct hcb_value *all_values(struct hcb_script *s, struct hcb_value *scratch)
 {
     if (!s->declares)
         return &s->loose;
@@ -363,7 +378,7 @@ const struct hcb_value *hcb_script_values(struct hcb_script *s, struct hcb_value
 static int tell_initial(struct hcb_script *s, struct hcb_fault *fault)
 {
     struct hcb_value all = {0};
-    const struct hcb_value *values = hcb_script_values(s, &all);
+    const struct hcb_value *values = all_values(s, &all);
     bool takes = true;
     int status = 0;
     if (s->declares && values->u.map.n < s->params.n)

@@ -73,7 +73,7 @@ int hcb_script_restore(struct hcb_script *s, const struct hcb_value *saved,
 /* What it says of itself. */
 const char *hcb_script_name(const struct hcb_script *s);            /* or NULL */
 const struct hcb_params *hcb_script_params(const struct hcb_script *s); /* NULL: declares none */
-const struct hcb_value *hcb_script_values(struct hcb_script *s, struct hcb_value *scratch);
+void hcb_script_values_json(struct hcb_buf *b, const struct hcb_script *s); /* as an object */
 const struct hcb_value *hcb_script_events(const struct hcb_script *s); /* list of text, or NULL */
 const char *hcb_script_schedule(const struct hcb_script *s);        /* or NULL */
 int64_t hcb_script_every(const struct hcb_script *s); /* the schedule's value; 0: never */

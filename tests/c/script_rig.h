@@ -111,10 +111,8 @@ static inline const char *rig_asked(struct rig *r)
 
 static inline const char *rig_values(struct rig *r)
 {
-    struct hcb_value scratch = {0};
     hcb_buf_reset(&r->text);
-    hcb_json_value(&r->text, hcb_script_values(r->script, &scratch));
-    hcb_value_release(&scratch);
+    hcb_script_values_json(&r->text, r->script);
     return hcb_buf_text(&r->text);
 }
 

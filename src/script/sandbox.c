@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define HOOK_INSTRUCTIONS 1000
+#define TICK_UNITS 20000
 
 static struct hcb_sandbox *sandbox_of(lua_State *L)
 {
@@ -46,12 +47,24 @@ int hcb_sandbox_raise(lua_State *L, enum hcb_reason reason)
     return lua_error(L);
 }
 
+#define PLACE_LEVELS 8
+
+/* -> "file:line: " of the innermost function in Lua; "" where there is none. The
+ * function that raises an error is often one of C's, as error is. */
+static void push_place(lua_State *L)
+{
+    lua_pushliteral(L, "");
+    for (int level = 0; level <= PLACE_LEVELS && lua_rawlen(L, -1) == 0; level++) {
+        lua_pop(L, 1);
+        luaL_where(L, level);
+    }
+}
+
 /* The clock is first read when the hook first fires, so that a handler of a few
  * hundred instructions costs no system call. What happened is noted here and now,
  * for the error that is raised may be caught on its way (by coroutine.resume). */
-static void on_count(lua_State *L, lua_Debug *ar)
+static void check_budget(lua_State *L, struct hcb_sandbox *sb)
 {
-    struct hcb_sandbox *sb = sandbox_of(L);
     int64_t now = hcb_clock_cpu_ns();
     if (sb->deadline_ns == 0)
         sb->deadline_ns = now + sb->limits.time_ms * 1000000;
@@ -59,13 +72,29 @@ static void on_count(lua_State *L, lua_Debug *ar)
         return;
     if (sb->dead == HCB_FINE) {
         sb->dead = HCB_BUDGET;
-        lua_getinfo(L, "Sl", ar);
+        push_place(L);
         hcb_fault_set(sb->fault, HCB_BUDGET,
-                      "%s:%d: used up its CPU time of %lld ms a call (limits.time_ms)",
-                      ar->short_src, ar->currentline, (long long)sb->limits.time_ms);
+                      "%sused up its CPU time of %lld ms a call (limits.time_ms)",
+                      lua_tostring(L, -1), (long long)sb->limits.time_ms);
     }
     lua_pushnil(L);
     lua_error(L);
+}
+
+static void on_count(lua_State *L, lua_Debug *ar)
+{
+    (void)ar;
+    check_budget(L, sandbox_of(L));
+}
+
+void hcb_sandbox_tick(lua_State *L, unsigned units)
+{
+    struct hcb_sandbox *sb = sandbox_of(L);
+    sb->work += units;
+    if (sb->work < TICK_UNITS)
+        return;
+    sb->work = 0;
+    check_budget(L, sb);
 }
 
 /* pcall and xpcall that let a stop through; wanting too much memory is one. */
@@ -175,19 +204,6 @@ static int l_open(lua_State *L)
     lua_pushboolean(L, 0);
     lua_setfield(L, -2, "__metatable");
     return 0;
-}
-
-#define PLACE_LEVELS 8
-
-/* -> "file:line: " of the innermost function in Lua; "" where there is none. The
- * function that raised the error is at level 1, and often one of C's, as error is. */
-static void push_place(lua_State *L)
-{
-    lua_pushliteral(L, "");
-    for (int level = 1; level <= PLACE_LEVELS && lua_rawlen(L, -1) == 0; level++) {
-        lua_pop(L, 1);
-        luaL_where(L, level);
-    }
 }
 
 /* "...:12: ..." somewhere in it. */

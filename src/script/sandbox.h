@@ -17,7 +17,8 @@ struct hcb_sandbox {
     void *owner;
     struct hcb_limits limits;
     size_t used, cap;    /* bytes */
-    int64_t deadline_ns; /* of CPU time; 0 until the hook first fires in a run */
+    int64_t deadline_ns; /* of CPU time; 0 until the clock is first read in a run */
+    unsigned work;       /* units of hcb_sandbox_tick since then */
     enum hcb_reason dead;    /* stopped by its budget or memory: not to be entered again */
     enum hcb_reason reason;  /* of an error raised by hcb_sandbox_raise */
     struct hcb_fault *fault; /* of the run that goes on */
@@ -39,5 +40,10 @@ int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg,
  * with a reason of its own (memory: the state is stopped). */
 void *hcb_sandbox_owner(lua_State *L);
 int hcb_sandbox_raise(lua_State *L, enum hcb_reason reason);
+
+/* For C code that a script can keep busy: says that so many units of work were done (one
+ * is a few ns). Raises, like lua_error, where the call has used up its budget, so
+ * nothing may be held that only the caller would free. */
+void hcb_sandbox_tick(lua_State *L, unsigned units);
 
 #endif

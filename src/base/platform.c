@@ -11,8 +11,15 @@
 
 #ifndef HOTCB_PORTABLE
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#ifdef SYS_openat2
+#include <linux/openat2.h>
+#endif
 
 const char *hcb_find_bytes(const char *text, size_t n, const char *word, size_t word_n)
 {
@@ -42,6 +49,83 @@ bool hcb_platform_noise(void *out, size_t n)
 char *hcb_platform_program(void)
 {
     return realpath("/proc/self/exe", NULL);
+}
+
+/* Without huge pages: a few KiB that are touched must not become 2 MiB. */
+void *hcb_platform_map(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    madvise(p, n, MADV_NOHUGEPAGE);
+    return p;
+}
+
+void hcb_platform_unmap(void *p, size_t n)
+{
+    munmap(p, n);
+}
+
+/* The page is zeroed in a child, the count beside it is not. */
+static _Atomic(_Atomic uint64_t *) wiped;
+static _Atomic uint64_t processes;
+
+static _Atomic uint64_t *wiped_page(void)
+{
+    _Atomic uint64_t *page = atomic_load_explicit(&wiped, memory_order_acquire), *none = NULL;
+    if (page)
+        return page;
+    page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return NULL;
+    if (madvise(page, sizeof *page, MADV_WIPEONFORK) != 0 ||
+        !atomic_compare_exchange_strong(&wiped, &none, page)) {
+        munmap(page, sizeof *page);
+        return none;
+    }
+    return page;
+}
+
+uint64_t hcb_platform_process(void)
+{
+    _Atomic uint64_t *page = wiped_page();
+    if (!page)
+        return (uint64_t)getpid();
+    uint64_t mine = atomic_load_explicit(page, memory_order_relaxed);
+    if (mine == 0) {
+        uint64_t next = atomic_fetch_add(&processes, 1) + 1;
+        mine = atomic_compare_exchange_strong(page, &mine, next) ? next : mine;
+    }
+    return mine;
+}
+
+bool hcb_platform_stack(uintptr_t *low, uintptr_t *high)
+{
+    pthread_attr_t attr;
+    void *start;
+    size_t size;
+    if (pthread_getattr_np(pthread_self(), &attr) != 0)
+        return false;
+    bool known = pthread_attr_getstack(&attr, &start, &size) == 0;
+    pthread_attr_destroy(&attr);
+    *low = (uintptr_t)start;
+    *high = (uintptr_t)start + size;
+    return known;
+}
+
+/* The C library has no function for it yet. */
+int hcb_platform_open_below(int dir, const char *path, int flags)
+{
+#ifdef SYS_openat2
+    struct open_how how = {.flags = (unsigned)flags,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    return (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
+#else
+    (void)dir, (void)path, (void)flags;
+    errno = ENOSYS;
+    return -1;
+#endif
 }
 
 #else
@@ -94,6 +178,36 @@ bool hcb_platform_noise(void *out, size_t n)
 char *hcb_platform_program(void)
 {
     return NULL;
+}
+
+void *hcb_platform_map(size_t n)
+{
+    return calloc(1, n);
+}
+
+void hcb_platform_unmap(void *p, size_t n)
+{
+    (void)n;
+    free(p);
+}
+
+uint64_t hcb_platform_process(void)
+{
+    return (uint64_t)getpid();
+}
+
+bool hcb_platform_stack(uintptr_t *low, uintptr_t *high)
+{
+    (void)low;
+    (void)high;
+    return false;
+}
+
+int hcb_platform_open_below(int dir, const char *path, int flags)
+{
+    (void)dir, (void)path, (void)flags;
+    errno = ENOSYS;
+    return -1;
 }
 
 #endif

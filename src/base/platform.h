@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 /* A monotonic clock that may lag by some milliseconds if that makes it cheaper. */
@@ -37,6 +38,22 @@ bool hcb_platform_noise(void *out, size_t n);
 
 /* The path of the program that runs, yours to free; NULL if that is not known. */
 char *hcb_platform_program(void);
+
+/* n bytes of zeros that take memory only where they are touched, not counted as a promise
+ * where the system can do without; NULL with errno. n is the same for unmap. */
+void *hcb_platform_map(size_t n);
+void hcb_platform_unmap(void *p, size_t n);
+
+/* A number that stands for this process: another one in a forked child. Above 0. */
+uint64_t hcb_platform_process(void);
+
+/* The lowest address of the calling thread's stack and the one behind its highest; false
+ * if that is not known. Slow. */
+bool hcb_platform_stack(uintptr_t *low, uintptr_t *high);
+
+/* Opens `path` below the directory dir if no component of it is a link and none leads out
+ * of dir; -1 with errno, which is ENOSYS where the system cannot make sure of that at once. */
+int hcb_platform_open_below(int dir, const char *path, int flags);
 
 /* The columns of the terminal at fd; 0 if that is not known. */
 int hcb_platform_columns(int fd);

@@ -483,7 +483,8 @@ static int rebuild_with(struct hcb_callback *cb, struct hcb_world *world,
     return hcb_fail(err, HOTCB_EREFUSED, "%s", fault.message);
 }
 
-/* What is not named stays. Which libraries a state has is settled when it is made. */
+/* What is not named stays. How much memory and which libraries a state has is settled
+ * when it is made. */
 int hcb_callback_set_limits(struct hcb_callback *cb, struct hcb_world *world,
                             const struct hcb_value *limits, struct hcb_err *err)
 {
@@ -495,7 +496,8 @@ int hcb_callback_set_limits(struct hcb_callback *cb, struct hcb_world *world,
     if (status < 0)
         return status;
     cb->limits = wanted;
-    if (cb->script && wanted.coroutines != before.coroutines)
+    if (cb->script && (wanted.coroutines != before.coroutines ||
+                       wanted.memory_mb != before.memory_mb))
         status = rebuild_with(cb, world, &before, err);
     else if (cb->script)
         hcb_script_limits(cb->script, &wanted);

@@ -182,7 +182,7 @@ static void put_progress(struct hcb_buf *b, struct hotcb *h, int64_t now_ns)
     hcb_json_put_real(b, "percent", up > 0 ? rounded((double)h->cost.total_ns / 1e7 / up) : 0);
     hcb_json_put_real(b, "p99_ms", rounded(hcb_cost_p99_ms(&h->cost)));
     hcb_json_close(b, '}');
-    hcb_json_put_str(b, "guard", HCB_GUARD_NAME);
+    hcb_json_put_str(b, "guard", hcb_guard_name());
     hcb_json_put_str(b, "stop_reason", h->stop_reason);
 }
 

@@ -1,7 +1,54 @@
-/* What keeps a script within its budget, by name, for status. */
+/* The watch over the scripts of one thread, on its CPU time. A timer ticks only while
+ * scripts run, and is set by whoever finds it not set, so that a run that behaves costs
+ * no system call. A run that is over its budget is first asked to stop; one that
+ * does not within about two ms is left by a long jump out of the timer's signal handler.
+ * Knows nothing of Lua.
+ *
+ * How it works: an entry puts its run in the thread's record and looks whether the timer
+ * is set; the handler that finds no run lets the timer rest. Both are on one thread,
+ * so a tick comes either before the one store or after it, and each order is right. The
+ * record is on a page that a fork wipes, since timers are not inherited.
+ *
+ * Where there is no such timer (its signal blocked or taken, none to be had, another
+ * system) hcb_guard_enter says so, and the caller has to count. */
 #ifndef HCB_GUARD_H
 #define HCB_GUARD_H
 
-#define HCB_GUARD_NAME "count hook"
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One run of a script, on the stack of who runs it. The first four are the caller's. */
+struct hcb_run {
+    sigjmp_buf out;           /* set by sigsetjmp(out, 0); where the jump lands, with 1 */
+    void (*stop)(void *user); /* asks it to stop; called from a signal handler, up to twice */
+    void *user;
+    int64_t budget_ns;
+    volatile sig_atomic_t late; /* times it was asked to stop */
+    volatile sig_atomic_t held; /* above 0: the host's code runs, and is not jumped out of */
+    int64_t tick_ns;
+    uint64_t serial;
+    struct hcb_run *outer; /* that it runs inside of */
+};
+
+/* From here to hcb_guard_leave the run is watched. false: it is not. */
+bool hcb_guard_enter(struct hcb_run *run);
+void hcb_guard_leave(struct hcb_run *run);
+/* Instead of it, where the jump has landed. */
+void hcb_guard_landed(struct hcb_run *run);
+/* Whether the run is still watched: not in a child that was forked meanwhile. */
+bool hcb_guard_watches(const struct hcb_run *run);
+
+/* Sees, at most every few ms of this clock, whether the signal still gets through; if it
+ * once did not, the thread does without the timer from then on. */
+void hcb_guard_refresh(int64_t now_ns);
+
+/* Bytes of the calling thread's stack that are left; SIZE_MAX if that is not known. */
+size_t hcb_guard_stack_left(void);
+
+/* What keeps the scripts of this thread within their budget: "timer" or "count hook". */
+const char *hcb_guard_name(void);
 
 #endif

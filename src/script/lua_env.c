@@ -40,6 +40,25 @@ static int l_env_log(lua_State *L)
     return hcb_lua_log(L, HOTCB_INFO, 1);
 }
 
+/* Its provider, if it has one, is the host's code. */
+static const struct hcb_slot *read_slot(lua_State *L, struct hotcb_env *env, int group,
+                                        const char *key, size_t n)
+{
+    hcb_sandbox_hold(L);
+    const struct hcb_slot *slot = hcb_env_read(env, group, key, n);
+    hcb_sandbox_release(L);
+    return slot;
+}
+
+static const struct hcb_slot *next_slot(lua_State *L, struct hotcb_env *env, int group,
+                                        size_t *at)
+{
+    hcb_sandbox_hold(L);
+    const struct hcb_slot *slot = hcb_env_next(env, group, at);
+    hcb_sandbox_release(L);
+    return slot;
+}
+
 static int l_index(lua_State *L)
 {
     struct hotcb_env *env = live_env(L);
@@ -52,7 +71,7 @@ static int l_index(lua_State *L)
         lua_pushcfunction(L, l_env_log);
         return 1;
     }
-    const struct hcb_slot *slot = hcb_env_read(env, group, key, n);
+    const struct hcb_slot *slot = read_slot(L, env, group, key, n);
     if (slot) {
         push_slot(L, slot);
     } else if (group == 0 && strcmp(key, "framework") == 0) {
@@ -77,7 +96,7 @@ static void copy_slots(lua_State *L, struct hotcb_env *env, int group)
 {
     size_t at = 0;
     const struct hcb_slot *slot;
-    while (group >= 0 && (slot = hcb_env_next(env, group, &at))) {
+    while (group >= 0 && (slot = next_slot(L, env, group, &at))) {
         lua_pushlstring(L, slot->key, slot->key_len);
         push_slot(L, slot);
         lua_rawset(L, -3);

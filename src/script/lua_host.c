@@ -10,12 +10,21 @@
 #define HCB_KEY_FORMAT "hcb.format" /* string.format, whatever the script does to its own */
 #define SCRATCH_BYTES (64 << 10)    /* more is not kept between calls */
 
+/* NULL where there is no room for it. */
+static struct hcb_effect *queue(lua_State *L, enum hcb_effect_kind kind, const char *text,
+                                size_t n)
+{
+    hcb_sandbox_hold(L);
+    struct hcb_effect *e = hcb_effects_add(hcb_script_of(L)->effects, kind, text, n);
+    hcb_sandbox_release(L);
+    return e;
+}
+
 static void queue_log(lua_State *L, enum hotcb_level level, int idx)
 {
     size_t n;
     const char *text = luaL_tolstring(L, idx, &n);
-    struct hcb_effect *e =
-        hcb_effects_add(hcb_script_of(L)->effects, HCB_EFFECT_LOG, text, n);
+    struct hcb_effect *e = queue(L, HCB_EFFECT_LOG, text, n);
     if (e)
         e->level = level;
     lua_pop(L, 1);
@@ -79,8 +88,7 @@ static int l_scalar(lua_State *L)
     luaL_checktype(L, 2, LUA_TNUMBER);
     if (!lua_isnoneornil(L, 3))
         luaL_checkinteger(L, 3);
-    struct hcb_effect *e =
-        hcb_effects_add(hcb_script_of(L)->effects, HCB_EFFECT_SCALAR, key, n);
+    struct hcb_effect *e = queue(L, HCB_EFFECT_SCALAR, key, n);
     if (!e)
         return 0;
     fill_step(L, 3, e);
@@ -99,10 +107,12 @@ static int l_artifact(lua_State *L)
     luaL_checktype(L, 2, LUA_TSTRING);
     const char *bytes = lua_tolstring(L, 2, &n);
     int append = luaL_checkoption(L, 3, "replace", modes);
+    hcb_sandbox_hold(L);
     struct hcb_effect *e = hcb_effects_add_bytes(hcb_script_of(L)->effects, HCB_EFFECT_ARTIFACT,
                                                  name, name_len, bytes, n);
     if (e)
         e->append = append == 1;
+    hcb_sandbox_release(L);
     return 0;
 }
 
@@ -110,13 +120,13 @@ static int l_stop(lua_State *L)
 {
     size_t n;
     const char *reason = luaL_optlstring(L, 1, "a callback asked for it", &n);
-    hcb_effects_add(hcb_script_of(L)->effects, HCB_EFFECT_STOP, reason, n);
+    queue(L, HCB_EFFECT_STOP, reason, n);
     return 0;
 }
 
 static int l_disable(lua_State *L)
 {
-    hcb_effects_add(hcb_script_of(L)->effects, HCB_EFFECT_DISABLE, "", 0);
+    queue(L, HCB_EFFECT_DISABLE, "", 0);
     return 0;
 }
 
@@ -127,23 +137,42 @@ static int l_clock(lua_State *L)
 }
 
 /* Both use storage of the script's, since pushing the result may raise. */
+static int encode(lua_State *L, struct hcb_script *s, struct hcb_err *err)
+{
+    hcb_value_release(&s->scratch_value);
+    int status = hcb_value_from_lua(L, 1, &s->scratch_value, err);
+    if (status < 0)
+        return status;
+    hcb_buf_reset(&s->scratch);
+    hcb_json_value(&s->scratch, &s->scratch_value);
+    hcb_value_release(&s->scratch_value);
+    return s->scratch.oom ? hcb_fail_nomem(err) : 0;
+}
+
 static int l_json_encode(lua_State *L)
 {
     struct hcb_script *s = hcb_script_of(L);
     struct hcb_err err;
     luaL_checkany(L, 1);
-    hcb_value_release(&s->scratch_value);
-    if (hcb_value_from_lua(L, 1, &s->scratch_value, &err) < 0)
+    hcb_value_make_room(L);
+    hcb_sandbox_hold(L);
+    int status = encode(L, s, &err);
+    hcb_sandbox_release(L);
+    if (status < 0)
         return luaL_error(L, "json.encode: %s", err.text);
-    hcb_buf_reset(&s->scratch);
-    hcb_json_value(&s->scratch, &s->scratch_value);
-    hcb_value_release(&s->scratch_value);
-    if (s->scratch.oom)
-        return luaL_error(L, "json.encode: out of memory");
     lua_pushlstring(L, s->scratch.data, s->scratch.len);
-    if (s->scratch.cap > SCRATCH_BYTES)
+    if (s->scratch.cap > SCRATCH_BYTES) {
+        hcb_sandbox_hold(L);
         hcb_buf_release(&s->scratch);
+        hcb_sandbox_release(L);
+    }
     return 1;
+}
+
+static int decode(struct hcb_script *s, const char *text, size_t n, struct hcb_err *err)
+{
+    hcb_value_release(&s->scratch_value);
+    return hcb_json_parse(text, n, &s->scratch_value, err);
 }
 
 static int l_json_decode(lua_State *L)
@@ -153,14 +182,18 @@ static int l_json_decode(lua_State *L)
     size_t n;
     luaL_checktype(L, 1, LUA_TSTRING);
     const char *text = lua_tolstring(L, 1, &n);
-    hcb_value_release(&s->scratch_value);
-    if (hcb_json_parse(text, n, &s->scratch_value, &err) < 0) {
+    hcb_sandbox_hold(L);
+    int status = decode(s, text, n, &err);
+    hcb_sandbox_release(L);
+    if (status < 0) {
         lua_pushnil(L);
         lua_pushstring(L, err.text);
         return 2;
     }
     hcb_value_to_lua(L, &s->scratch_value);
+    hcb_sandbox_hold(L);
     hcb_value_release(&s->scratch_value);
+    hcb_sandbox_release(L);
     return 1;
 }
 

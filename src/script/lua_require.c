@@ -4,14 +4,21 @@
 #include <lauxlib.h>
 #include <stdlib.h>
 
+static int find_module(struct hcb_script *s, const char *name, struct hcb_err *err)
+{
+    hcb_buf_reset(&s->module.text);
+    free(s->module.chunkname);
+    s->module.chunkname = NULL;
+    return s->find ? s->find(s->find_user, name, &s->module, err) : 0;
+}
+
 /* name loaded -> value; raises where there is none */
 static void load_module(lua_State *L, struct hcb_script *s, const char *name)
 {
     struct hcb_err err;
-    hcb_buf_reset(&s->module.text);
-    free(s->module.chunkname);
-    s->module.chunkname = NULL;
-    int found = s->find ? s->find(s->find_user, name, &s->module, &err) : 0;
+    hcb_sandbox_hold(L);
+    int found = find_module(s, name, &err);
+    hcb_sandbox_release(L);
     if (found < 0)
         luaL_error(L, "require '%s': %s", name, err.text);
     if (found == 0)

@@ -1,5 +1,6 @@
 /* Plain data between Lua and hcb_value. */
 #include "script/lua_value.h"
+#include "script/sandbox.h"
 #include <lauxlib.h>
 #include <string.h>
 
@@ -75,8 +76,12 @@ static int from_map(struct reading *r, int idx, struct hcb_value *out, int depth
     return 0;
 }
 
+#define TABLE_UNITS 2000 /* of work: a large table may have few entries */
+
 static int from_table(struct reading *r, int idx, struct hcb_value *out, int depth)
 {
+    if (hcb_sandbox_overdue(r->L, TABLE_UNITS))
+        return hcb_fail(r->err, HOTCB_EFORMAT, "no time is left to read it");
     if (depth >= HCB_VALUE_DEPTH || !lua_checkstack(r->L, 8))
         return hcb_fail(r->err, HOTCB_EFORMAT, "tables nested more than %d deep",
                         HCB_VALUE_DEPTH);
@@ -138,6 +143,21 @@ int hcb_value_from_lua(lua_State *L, int idx, struct hcb_value *out, struct hcb_
 {
     size_t bytes = HCB_LUA_TEXT_BYTES;
     return hcb_value_from_lua_within(L, idx, &bytes, out, err);
+}
+
+/* What reading takes at each depth, and at the first. */
+void hcb_value_make_room(lua_State *L)
+{
+    luaL_checkstack(L, 8 * (HCB_VALUE_DEPTH + 2), NULL);
+}
+
+int hcb_value_from_lua_held(lua_State *L, int idx, struct hcb_value *out, struct hcb_err *err)
+{
+    hcb_value_make_room(L);
+    hcb_sandbox_hold(L);
+    int status = hcb_value_from_lua(L, idx, out, err);
+    hcb_sandbox_release(L);
+    return status;
 }
 
 static void push_list(lua_State *L, const struct hcb_value *v)

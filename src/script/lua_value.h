@@ -19,6 +19,12 @@ int hcb_value_from_lua(lua_State *L, int idx, struct hcb_value *out, struct hcb_
 int hcb_value_from_lua_within(lua_State *L, int idx, size_t *bytes, struct hcb_value *out,
                               struct hcb_err *err);
 
+/* For code that runs in a sandbox: holds it meanwhile; raises where the budget ran out
+ * (*out may hold something then). */
+int hcb_value_from_lua_held(lua_State *L, int idx, struct hcb_value *out, struct hcb_err *err);
+/* Room on the stack for a reading, so that it needs no memory of Lua's; may raise. */
+void hcb_value_make_room(lua_State *L);
+
 /* Pushes it; may raise a memory error. */
 void hcb_value_to_lua(lua_State *L, const struct hcb_value *v);
 

@@ -1,13 +1,22 @@
-/* The confinement of one Lua state: allocator, budget, allowed globals. */
+/* The confinement of one Lua state: memory, budget, allowed globals. */
 #include "script/sandbox.h"
 #include "base/clock.h"
+#include "script/lua_library.h"
+#include <errno.h>
 #include <lauxlib.h>
+#include <locale.h>
 #include <lualib.h>
-#include <stdlib.h>
+#include <pthread.h>
 #include <string.h>
 
 #define HOOK_INSTRUCTIONS 1000
 #define TICK_UNITS 20000
+#define STACK_BYTES (192 << 10) /* of C: what a run may need */
+#define DEEP_BYTES (64 << 10)
+
+/* How a run was left by a jump. */
+#define JUMP_LATE 1 /* by the guard */
+#define JUMP_MEMORY 2
 
 static struct hcb_sandbox *sandbox_of(lua_State *L)
 {
@@ -19,33 +28,7 @@ void *hcb_sandbox_owner(lua_State *L)
     return sandbox_of(L)->owner;
 }
 
-/* Lua takes it that shrinking never fails, so only growth is refused. */
-static void *allocate(void *user, void *p, size_t old, size_t size)
-{
-    struct hcb_sandbox *sb = user;
-    size_t had = p ? old : 0;
-    if (size == 0) {
-        free(p);
-        sb->used -= had;
-        return NULL;
-    }
-    if (size > had && sb->used + (size - had) > sb->cap)
-        return NULL;
-    void *q = realloc(p, size);
-    if (!q && size > had)
-        return NULL;
-    sb->used = sb->used - had + size;
-    return q ? q : p;
-}
-
-int hcb_sandbox_raise(lua_State *L, enum hcb_reason reason)
-{
-    struct hcb_sandbox *sb = sandbox_of(L);
-    sb->reason = reason;
-    if (reason == HCB_MEMORY)
-        sb->dead = HCB_MEMORY;
-    return lua_error(L);
-}
+/* ---- stopping --------------------------------------------------------------- */
 
 #define PLACE_LEVELS 8
 
@@ -60,41 +43,171 @@ static void push_place(lua_State *L)
     }
 }
 
+static void note_budget(struct hcb_sandbox *sb, const char *place)
+{
+    hcb_fault_set(sb->fault, HCB_BUDGET, "%sused up its CPU time of %lld ms a call "
+                  "(limits.time_ms)", place, (long long)sb->limits.time_ms);
+}
+
+/* What happened is noted here and now, for the error may be caught on its way. */
+static int stop_now(lua_State *L, struct hcb_sandbox *sb)
+{
+    if (sb->dead == HCB_FINE) {
+        push_place(L);
+        note_budget(sb, lua_tostring(L, -1));
+        sb->dead = HCB_BUDGET;
+    }
+    lua_pushnil(L);
+    return lua_error(L);
+}
+
 /* The clock is first read when the hook first fires, so that a handler of a few
- * hundred instructions costs no system call. What happened is noted here and now,
- * for the error that is raised may be caught on its way (by coroutine.resume). */
-static void check_budget(lua_State *L, struct hcb_sandbox *sb)
+ * hundred instructions costs no system call. */
+static void check_clock(struct hcb_sandbox *sb)
 {
     int64_t now = hcb_clock_cpu_ns();
     if (sb->deadline_ns == 0)
         sb->deadline_ns = now + sb->limits.time_ms * 1000000;
-    if (now < sb->deadline_ns && sb->dead == HCB_FINE)
-        return;
-    if (sb->dead == HCB_FINE) {
-        sb->dead = HCB_BUDGET;
-        push_place(L);
-        hcb_fault_set(sb->fault, HCB_BUDGET,
-                      "%sused up its CPU time of %lld ms a call (limits.time_ms)",
-                      lua_tostring(L, -1), (long long)sb->limits.time_ms);
-    }
-    lua_pushnil(L);
-    lua_error(L);
+    if (now >= sb->deadline_ns)
+        sb->run->late++;
 }
 
-static void on_count(lua_State *L, lua_Debug *ar)
+static bool must_stop(const struct hcb_sandbox *sb)
 {
+    return sb->dead != HCB_FINE || sb->run->late;
+}
+
+/* A quarter of what is free now may be taken before garbage is collected again: the rest
+ * is for one operation in C, which cannot be interrupted to do so. */
+static void set_pressure(struct hcb_sandbox *sb)
+{
+    size_t cap = hcb_arena_cap(sb->arena), used = hcb_arena_used(sb->arena);
+    sb->pressure = used + (cap - used) / 4;
+    if (sb->pressure < cap / 4)
+        sb->pressure = cap / 4;
+}
+
+static void set_hook(lua_State *L, struct hcb_sandbox *sb, bool now);
+
+/* Fires on the next instruction for a stop and for garbage, else to look at the clock. */
+static void on_hook(lua_State *L, lua_Debug *ar)
+{
+    struct hcb_sandbox *sb = sandbox_of(L);
     (void)ar;
-    check_budget(L, sandbox_of(L));
+    if (sb->counting)
+        check_clock(sb);
+    if (must_stop(sb))
+        stop_now(L, sb);
+    set_hook(L, sb, false);
+    if (sb->pressure == SIZE_MAX) {
+        lua_gc(L, LUA_GCCOLLECT, 0);
+        set_pressure(sb);
+    }
+}
+
+static void set_hook(lua_State *L, struct hcb_sandbox *sb, bool now)
+{
+    if (now || sb->counting)
+        lua_sethook(L, on_hook, LUA_MASKCOUNT, now ? 1 : HOOK_INSTRUCTIONS);
+    else
+        lua_sethook(L, NULL, 0, 0);
+}
+
+/* From the guard's signal handler: lua_sethook is made for that. */
+static void on_late(void *sandbox)
+{
+    struct hcb_sandbox *sb = sandbox;
+    lua_sethook(sb->running, on_hook, LUA_MASKCOUNT, 1);
+}
+
+bool hcb_sandbox_overdue(lua_State *L, unsigned units)
+{
+    struct hcb_sandbox *sb = sandbox_of(L);
+    sb->work += units;
+    if (sb->counting && sb->work >= TICK_UNITS) {
+        sb->work = 0;
+        check_clock(sb);
+    }
+    return must_stop(sb);
 }
 
 void hcb_sandbox_tick(lua_State *L, unsigned units)
 {
+    if (hcb_sandbox_overdue(L, units))
+        stop_now(L, sandbox_of(L));
+}
+
+void hcb_sandbox_hold(lua_State *L)
+{
+    sandbox_of(L)->run->held++;
+}
+
+/* The host's code may have forked, or blocked the signal: then the run goes on counted. */
+void hcb_sandbox_release(lua_State *L)
+{
     struct hcb_sandbox *sb = sandbox_of(L);
-    sb->work += units;
-    if (sb->work < TICK_UNITS)
+    if (--sb->run->held > 0)
         return;
-    sb->work = 0;
-    check_budget(L, sb);
+    if (must_stop(sb))
+        stop_now(L, sb);
+    if (!sb->counting && !hcb_guard_watches(sb->run)) {
+        sb->counting = true;
+        set_hook(L, sb, false);
+    }
+}
+
+int hcb_sandbox_raise(lua_State *L, enum hcb_reason reason)
+{
+    struct hcb_sandbox *sb = sandbox_of(L);
+    sb->reason = reason;
+    if (reason == HCB_MEMORY)
+        sb->dead = HCB_MEMORY;
+    return lua_error(L);
+}
+
+/* ---- memory ----------------------------------------------------------------- */
+
+/* Lua takes it that shrinking never fails, so only growth is refused. A script whose
+ * garbage fills the arena is given a collection before it is given up. */
+static void *allocate(void *user, void *p, size_t old, size_t size)
+{
+    struct hcb_sandbox *sb = user;
+    void *q = hcb_arena_alloc(sb->arena, p, old, size);
+    if (!sb->run)
+        return q;
+    if (!q && size > 0)
+        siglongjmp(sb->run->out, JUMP_MEMORY);
+    if (hcb_arena_used(sb->arena) > sb->pressure) {
+        sb->pressure = SIZE_MAX;
+        set_hook(sb->running, sb, true);
+    }
+    return q;
+}
+
+/* ---- protected calls -------------------------------------------------------- */
+
+void hcb_sandbox_switch(lua_State *L, lua_State *co)
+{
+    struct hcb_sandbox *sb = sandbox_of(L);
+    set_hook(co, sb, must_stop(sb) || sb->pressure == SIZE_MAX);
+    sb->running = co;
+}
+
+void hcb_sandbox_back(lua_State *L)
+{
+    struct hcb_sandbox *sb = sandbox_of(L);
+    sb->running = L;
+    if (!must_stop(sb))
+        return;
+    set_hook(L, sb, true);
+    stop_now(L, sb);
+}
+
+bool hcb_sandbox_deep(lua_State *L)
+{
+    char here;
+    ptrdiff_t used = sandbox_of(L)->entry - &here;
+    return used > DEEP_BYTES || used < -DEEP_BYTES;
 }
 
 /* pcall and xpcall that let a stop through; wanting too much memory is one. */
@@ -103,8 +216,7 @@ static int finish_pcall(lua_State *L, int status, lua_KContext extra)
     struct hcb_sandbox *sb = sandbox_of(L);
     if (status == LUA_ERRMEM && sb->dead == HCB_FINE)
         sb->dead = HCB_MEMORY;
-    if (sb->dead != HCB_FINE)
-        return lua_error(L);
+    hcb_sandbox_back(L);
     sb->reason = HCB_RUNTIME; /* whatever reason a caught error had */
     if (status != LUA_OK && status != LUA_YIELD) {
         lua_pushboolean(L, 0);
@@ -126,7 +238,7 @@ static int l_pcall(lua_State *L)
 /* The user's handler is not called for a stop. */
 static int guarded_handler(lua_State *L)
 {
-    if (sandbox_of(L)->dead != HCB_FINE)
+    if (must_stop(sandbox_of(L)))
         return 1;
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
@@ -148,7 +260,9 @@ static int l_xpcall(lua_State *L)
     return finish_pcall(L, status, 2);
 }
 
-/* Finalizers would run while the state is closed, when no hook stops them. */
+/* ---- libraries -------------------------------------------------------------- */
+
+/* Finalizers would run when no hook stops them. */
 static int l_setmetatable(lua_State *L)
 {
     int type = lua_type(L, 2);
@@ -172,24 +286,27 @@ static const luaL_Reg replaced[] = {
 
 static const char *const removed[] = {"dofile", "loadfile", "load", "collectgarbage", "warn"};
 
-static void open_libraries(lua_State *L, bool coroutines)
+static void open_libraries(lua_State *L)
 {
     static const luaL_Reg libraries[] = {
-        {LUA_GNAME, luaopen_base},         {LUA_STRLIBNAME, luaopen_string},
-        {LUA_TABLIBNAME, luaopen_table},   {LUA_MATHLIBNAME, luaopen_math},
-        {LUA_UTF8LIBNAME, luaopen_utf8},   {LUA_COLIBNAME, luaopen_coroutine},
+        {LUA_GNAME, luaopen_base},       {LUA_STRLIBNAME, luaopen_string},
+        {LUA_TABLIBNAME, luaopen_table}, {LUA_MATHLIBNAME, luaopen_math},
+        {LUA_UTF8LIBNAME, luaopen_utf8},
     };
-    size_t n = sizeof libraries / sizeof *libraries - (coroutines ? 0 : 1);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
         luaL_requiref(L, libraries[i].name, libraries[i].func, 1);
         lua_pop(L, 1);
     }
+    // hcb_lua_open_string(L);
+    // hcb_lua_open_table(L);
 }
 
 static int l_open(lua_State *L)
 {
     struct hcb_sandbox *sb = lua_touserdata(L, 1);
-    open_libraries(L, sb->limits.coroutines);
+    open_libraries(L);
+    if (sb->limits.coroutines)
+        hcb_lua_open_coroutine(L);
     lua_pushglobaltable(L); // _G
     for (size_t i = 0; i < sizeof removed / sizeof *removed; i++) {
         lua_pushnil(L);
@@ -205,6 +322,8 @@ static int l_open(lua_State *L)
     lua_setfield(L, -2, "__metatable");
     return 0;
 }
+
+/* ---- errors ----------------------------------------------------------------- */
 
 /* "...:12: ..." somewhere in it. */
 static bool has_place(const char *text)
@@ -253,25 +372,30 @@ static int on_error(lua_State *L)
     return 1;
 }
 
-static enum hcb_reason reason_of(struct hcb_sandbox *sb, int status)
+/* ---- a run ------------------------------------------------------------------ */
+
+static int fail_memory(struct hcb_sandbox *sb)
 {
-    if (sb->dead == HCB_FINE && status == LUA_ERRMEM)
-        sb->dead = HCB_MEMORY;
-    return sb->dead == HCB_FINE ? sb->reason : sb->dead;
+    sb->dead = HCB_MEMORY;
+    return hcb_fault_set(sb->fault, HCB_MEMORY, "wanted more than its %lld MiB of memory "
+                         "(limits.memory_mb)", (long long)sb->limits.memory_mb);
 }
 
 /* A stop is a failure even where the script got to its end all the same. */
-static int finish_run(struct hcb_sandbox *sb, int status, struct hcb_fault *fault)
+static int finish_run(struct hcb_sandbox *sb, int status)
 {
+    struct hcb_fault *fault = sb->fault;
     size_t n;
+    if (sb->run->late && sb->dead == HCB_FINE) {
+        sb->dead = HCB_BUDGET;
+        note_budget(sb, "");
+    }
     if (status == LUA_OK && sb->dead == HCB_FINE)
         return 0;
-    fault->reason = reason_of(sb, status);
-    if (fault->reason == HCB_MEMORY) {
-        hcb_fault_set(fault, HCB_MEMORY, "wanted more than its %lld MiB of memory "
-                      "(limits.memory_mb)",
-                      (long long)sb->limits.memory_mb);
-    } else if (!*fault->message && status == LUA_ERRERR && lua_type(sb->L, -1) == LUA_TSTRING) {
+    if (status == LUA_ERRMEM || sb->dead == HCB_MEMORY)
+        return fail_memory(sb);
+    fault->reason = sb->dead == HCB_FINE ? sb->reason : sb->dead;
+    if (!*fault->message && status == LUA_ERRERR && lua_type(sb->L, -1) == LUA_TSTRING) {
         const char *text = lua_tolstring(sb->L, -1, &n); /* on_error could not run */
         hcb_fault_message(fault, text, n);
     }
@@ -279,44 +403,152 @@ static int finish_run(struct hcb_sandbox *sb, int status, struct hcb_fault *faul
     return -1;
 }
 
-int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct hcb_fault *fault)
+static int call(struct hcb_sandbox *sb, lua_CFunction fn, void *arg)
 {
     lua_State *L = sb->L;
-    hcb_fault_clear(fault);
-    if (sb->dead != HCB_FINE)
-        return hcb_fault_set(fault, sb->dead, "the script was stopped before");
-    sb->fault = fault;
-    sb->deadline_ns = 0;
-    sb->reason = HCB_RUNTIME;
     lua_settop(L, 1); // on_error
     lua_pushcfunction(L, fn);
     lua_pushlightuserdata(L, arg); // on_error fn arg
-    int status = lua_pcall(L, 1, 0, 1);
-    return finish_run(sb, status, fault);
+    return lua_pcall(L, 1, 0, 1);
 }
 
-int hcb_sandbox_open(struct hcb_sandbox *sb, const struct hcb_limits *limits, void *owner,
-                     struct hcb_fault *fault)
+/* The state is in an unknown condition: nothing of it is touched again. */
+static int drop(struct hcb_sandbox *sb, int how)
 {
-    memset(sb, 0, sizeof *sb);
-    sb->limits = *limits;
-    sb->owner = owner;
-    sb->cap = (size_t)limits->memory_mb << 20;
+    hcb_arena_close(sb->arena);
+    sb->arena = NULL;
+    sb->L = NULL;
+    if (how == JUMP_MEMORY)
+        return fail_memory(sb);
+    sb->fault->traceback[0] = '\0'; /* it may have been cut short */
+    sb->fault->reason = HCB_BUDGET;
+    if (sb->dead == HCB_FINE) /* else it is noted already, with its place */
+        hcb_fault_set(sb->fault, HCB_BUDGET, "%s: used up its CPU time of %lld ms a call "
+                      "(limits.time_ms) inside one long operation, which was broken off",
+                      sb->name, (long long)sb->limits.time_ms);
+    sb->dead = HCB_BUDGET;
+    return -1;
+}
+
+static void watch(struct hcb_sandbox *sb)
+{
+    bool counting = !hcb_guard_enter(sb->run);
+    if (counting != sb->counting) {
+        sb->counting = counting;
+        set_hook(sb->L, sb, false);
+    }
+}
+
+static void begin(struct hcb_sandbox *sb, struct hcb_run *run, struct hcb_fault *fault)
+{
+    run->stop = on_late;
+    run->user = sb;
+    run->budget_ns = sb->limits.time_ms * 1000000;
+    sb->run = run;
+    sb->running = sb->L;
+    sb->fault = fault;
+    sb->entry = (const char *)run;
+    sb->deadline_ns = 0;
+    sb->reason = HCB_RUNTIME;
+}
+
+static pthread_once_t locale_once = PTHREAD_ONCE_INIT;
+static locale_t c_locale;
+
+static void make_locale(void)
+{
+    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* Numbers keep their point whatever locale the host is in, and texts are compared by
+ * their bytes. Returns what to go back to. */
+static locale_t use_c_locale(void)
+{
+    pthread_once(&locale_once, make_locale);
+    return c_locale ? uselocale(c_locale) : (locale_t)0;
+}
+
+static int enough_stack(struct hcb_fault *fault)
+{
+    size_t left = hcb_guard_stack_left();
+    if (left >= STACK_BYTES)
+        return 0;
+    return hcb_fault_set(fault, HCB_RUNTIME, "not called: this thread has %zu KiB of stack left, "
+                         "and a callback is given %d; run hotcb on a thread with a larger stack",
+                         left >> 10, STACK_BYTES >> 10);
+}
+
+int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct hcb_fault *fault)
+{
+    struct hcb_run run;
+    int result;
+    hcb_fault_clear(fault);
+    if (sb->dead != HCB_FINE)
+        return hcb_fault_set(fault, sb->dead, "the script was stopped before");
+    if (enough_stack(fault) < 0)
+        return -1;
+    locale_t before = use_c_locale();
+    begin(sb, &run, fault);
+    int how = sigsetjmp(run.out, 0);
+    if (how == 0) {
+        watch(sb);
+        int status = call(sb, fn, arg);
+        hcb_guard_leave(&run);
+        result = finish_run(sb, status);
+    } else {
+        how == JUMP_LATE ? hcb_guard_landed(&run) : hcb_guard_leave(&run);
+        result = drop(sb, how);
+    }
+    sb->run = NULL;
+    if (before)
+        uselocale(before);
+    return result;
+}
+
+/* ---- open and close ---------------------------------------------------------- */
+
+static int open_state(struct hcb_sandbox *sb, struct hcb_fault *fault)
+{
+    sb->arena = hcb_arena_open((size_t)sb->limits.memory_mb << 20);
+    if (!sb->arena)
+        return hcb_fault_set(fault, HCB_MEMORY, "no %lld MiB of address space for a Lua state "
+                             "(limits.memory_mb): %s", (long long)sb->limits.memory_mb,
+                             strerror(errno));
+    set_pressure(sb);
     sb->L = lua_newstate(allocate, sb);
     if (!sb->L)
         return hcb_fault_set(fault, HCB_MEMORY, "no memory for a Lua state");
     *(struct hcb_sandbox **)lua_getextraspace(sb->L) = sb;
     lua_pushcfunction(sb->L, on_error); // stays at index 1
-    lua_sethook(sb->L, on_count, LUA_MASKCOUNT, HOOK_INSTRUCTIONS);
-    if (hcb_sandbox_run(sb, l_open, sb, fault) == 0)
-        return 0;
-    hcb_sandbox_close(sb);
-    return -1;
+    return hcb_sandbox_run(sb, l_open, sb, fault);
+}
+
+int hcb_sandbox_open(struct hcb_sandbox *sb, const struct hcb_limits *limits, const char *name,
+                     void *owner, struct hcb_fault *fault)
+{
+    memset(sb, 0, sizeof *sb);
+    sb->limits = *limits;
+    sb->name = name;
+    sb->owner = owner;
+    int status = open_state(sb, fault);
+    if (status < 0)
+        hcb_sandbox_close(sb);
+    return status;
 }
 
 void hcb_sandbox_close(struct hcb_sandbox *sb)
 {
-    if (sb->L)
-        lua_close(sb->L);
+    hcb_arena_close(sb->arena);
+    sb->arena = NULL;
     sb->L = NULL;
+}
+
+size_t hcb_sandbox_used(const struct hcb_sandbox *sb)
+{
+    return sb->arena ? hcb_arena_used(sb->arena) : 0;
+}
+
+void hcb_sandbox_limits(struct hcb_sandbox *sb, const struct hcb_limits *limits)
+{
+    sb->limits = *limits;
 }

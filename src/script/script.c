@@ -99,16 +99,18 @@ static void run_chunk(lua_State *L, const struct setup *set)
         raise_about(L, s, "must return a table, or nothing and define global functions");
 }
 
-static char *text_field(lua_State *L, struct hcb_script *s, const char *field)
+static void read_text(lua_State *L, struct hcb_script *s, const char *field, char **out)
 {
     int type = lua_getfield(L, -1, field);
     if (type != LUA_TNIL && type != LUA_TSTRING)
         raise_about(L, s, lua_pushfstring(L, "'%s' must be text", field));
-    char *text = type == LUA_TSTRING ? hcb_strdup(lua_tostring(L, -1)) : NULL;
-    if (type == LUA_TSTRING && !text)
+    const char *given = type == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    hcb_sandbox_hold(L);
+    *out = hcb_strdup(given);
+    hcb_sandbox_release(L);
+    if (given && !*out)
         hcb_sandbox_raise(L, HCB_MEMORY);
     lua_pop(L, 1);
-    return text;
 }
 
 static void read_events(lua_State *L, struct hcb_script *s)
@@ -119,7 +121,7 @@ static void read_events(lua_State *L, struct hcb_script *s)
         lua_pop(L, 1);
         return;
     }
-    if (hcb_value_from_lua(L, -1, &s->events, &err) < 0 || s->events.type != HCB_LIST)
+    if (hcb_value_from_lua_held(L, -1, &s->events, &err) < 0 || s->events.type != HCB_LIST)
         raise_about(L, s, "'events' must be a list of event names");
     for (size_t i = 0; i < s->events.u.list.n; i++)
         if (s->events.u.list.v[i].type != HCB_TEXT)
@@ -129,7 +131,7 @@ static void read_events(lua_State *L, struct hcb_script *s)
 
 static void read_schedule(lua_State *L, struct hcb_script *s)
 {
-    s->schedule = text_field(L, s, "schedule");
+    read_text(L, s, "schedule", &s->schedule);
     for (size_t i = 0; s->schedule && i < s->params.n; i++)
         if (strcmp(s->params.v[i].name, s->schedule) == 0)
             s->schedule_param = (int)i;
@@ -147,7 +149,11 @@ static void read_params(lua_State *L, struct hcb_script *s)
     if (type != LUA_TNIL && type != LUA_TTABLE)
         raise_about(L, s, "'params' must be a table of rows { name, default, ... }");
     s->declares = type == LUA_TTABLE;
-    if (s->declares && hcb_params_from_lua(L, -1, &s->params, &err) < 0)
+    hcb_value_make_room(L);
+    hcb_sandbox_hold(L);
+    int status = s->declares ? hcb_params_from_lua(L, -1, &s->params, &err) : 0;
+    hcb_sandbox_release(L);
+    if (status < 0)
         raise_about(L, s, err.text);
     lua_pop(L, 1);
 }
@@ -155,7 +161,7 @@ static void read_params(lua_State *L, struct hcb_script *s)
 static void read_declarations(lua_State *L, struct hcb_script *s)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_SELF); // self
-    s->name = text_field(L, s, "name");
+    read_text(L, s, "name", &s->name);
     read_params(L, s);
     read_schedule(L, s);
     read_events(L, s);
@@ -429,7 +435,8 @@ int hcb_script_open(struct hcb_script **out, const struct hcb_script_source *sou
     s->effects = source->effects;
     hcb_script_finder(s, source->find, source->find_user);
     s->schedule_param = -1;
-    if (hcb_sandbox_open(&s->box, &source->limits, s, fault) < 0 || set_up(s, source, fault) < 0) {
+    if (hcb_sandbox_open(&s->box, &source->limits, s->chunkname + (*s->chunkname == '@'), s,
+                         fault) < 0 || set_up(s, source, fault) < 0) {
         hcb_script_free(s);
         return -1;
     }
@@ -525,7 +532,7 @@ static int l_save(lua_State *L)
     lua_call(L, 1, 1);
     if (!lua_isnil(L, -1) && !lua_istable(L, -1))
         return luaL_error(L, "save() must return a table of plain data");
-    if (hcb_value_from_lua(L, -1, out, &err) < 0)
+    if (hcb_value_from_lua_held(L, -1, out, &err) < 0)
         return luaL_error(L, "save(): %s", err.text);
     return 0;
 }
@@ -678,7 +685,7 @@ int hcb_script_set(struct hcb_script *s, const struct hcb_value *params, struct 
 
 const char *hcb_script_name(const struct hcb_script *s) { return s->name; }
 const char *hcb_script_schedule(const struct hcb_script *s) { return s->schedule; }
-size_t hcb_script_memory(const struct hcb_script *s) { return s->box.used; }
+size_t hcb_script_memory(const struct hcb_script *s) { return hcb_sandbox_used(&s->box); }
 bool hcb_script_dead(const struct hcb_script *s) { return s->box.dead != HCB_FINE; }
 
 const struct hcb_params *hcb_script_params(const struct hcb_script *s)
@@ -709,6 +716,5 @@ const char *hcb_script_dropped(const struct hcb_script *s)
 
 void hcb_script_limits(struct hcb_script *s, const struct hcb_limits *limits)
 {
-    s->box.limits = *limits;
-    s->box.cap = (size_t)limits->memory_mb << 20;
+    hcb_sandbox_limits(&s->box, limits);
 }

@@ -1,0 +1,31 @@
+/* The memory of one Lua state: one mapping of exactly its cap, so that the state can
+ * never hold more, and so that all of it can be dropped at once whatever condition it
+ * is in. Knows of Lua only the contract of lua_Alloc.
+ *
+ * Inside, blocks of 16-byte units with a header of 8 bytes; free ones in lists by size
+ * (two levels: power of two, then eighths of it) and merged with their neighbours when
+ * they are freed; small ones are kept aside unmerged, for the next of the same size,
+ * until memory runs short. Every operation but that one takes constant time. */
+#ifndef HCB_ARENA_H
+#define HCB_ARENA_H
+
+#include <stddef.h>
+
+struct hcb_arena;
+
+/* Maps `cap` bytes (at least 64 KiB, at most 4 GiB; rounded up to whole pages), of which
+ * only what is touched takes memory. NULL, with errno: the system refused it. */
+struct hcb_arena *hcb_arena_open(size_t cap);
+void hcb_arena_close(struct hcb_arena *a); /* NULL is fine */
+
+/* A lua_Alloc, with an arena as its user data. NULL for a size above 0: no room.
+ * Making a block smaller never fails. */
+void *hcb_arena_alloc(void *arena, void *p, size_t old, size_t size);
+
+size_t hcb_arena_used(const struct hcb_arena *a); /* bytes in blocks, headers included */
+size_t hcb_arena_cap(const struct hcb_arena *a);
+
+/* For tests: whether all that must hold does. Walks the whole arena. */
+int hcb_arena_check(const struct hcb_arena *a);
+
+#endif

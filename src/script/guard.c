@@ -1,0 +1,383 @@
+/* The timer that watches a thread's scripts; see guard.h. */
+#include "script/guard.h"
+
+#if defined(HOTCB_PORTABLE) || defined(HOTCB_UNGUARDED)
+
+bool hcb_guard_enter(struct hcb_run *run)
+{
+    run->late = run->held = 0;
+    return false;
+}
+
+void hcb_guard_leave(struct hcb_run *run) { (void)run; }
+void hcb_guard_landed(struct hcb_run *run) { (void)run; }
+void hcb_guard_refresh(int64_t now_ns) { (void)now_ns; }
+bool hcb_guard_watches(const struct hcb_run *run) { return run->held >= 0; }
+size_t hcb_guard_stack_left(void) { return SIZE_MAX; }
+const char *hcb_guard_name(void) { return "count hook"; }
+
+#else
+
+#include "base/clock.h"
+#include "base/platform.h"
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+#define GRACE_NS 1000000 /* between asking a run to stop, asking again, and the jump */
+#define ASKS 2           /* Lua may miss the first */
+#define KERNEL_NS 4000000 /* that a timer on CPU time may be late */
+#define TICK_MIN_NS 1000000
+#define TICK_MAX_NS 1000000000
+#define REFRESH_SHIFT 22 /* 4 ms */
+
+/* Of one thread; all zero in a forked child. */
+struct record {
+    struct hcb_run *volatile current;
+    volatile uint64_t armed_ns; /* the timer fires within that; 0: it is not set */
+    uint64_t serial;
+    uint64_t seen;   /* the run that a tick found */
+    int64_t seen_ns; /* and when, in CPU time */
+    bool ready;      /* set up, for better or worse */
+    bool usable;     /* it has a timer that gets through */
+    timer_t timer;
+    timer_t fine;    /* on the monotonic clock, for the end of a run's time */
+    bool fine_set;
+    int64_t asked_ns;
+    int64_t refreshed;
+    sigset_t mask; /* that a jump came from */
+    uintptr_t stack_low, stack_high;
+};
+
+static _Thread_local struct record *mine;
+
+/* Of the process, settled once. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t at_exit_key;
+static bool has_key;
+static int tick_signal; /* 0: there is none to be had */
+static uintptr_t loader_low, loader_high;
+
+/* ---- the handler ------------------------------------------------------------ */
+
+static void set(timer_t timer, int64_t ns)
+{
+    struct itimerspec in = {.it_value = {ns / 1000000000, ns % 1000000000}};
+    timer_settime(timer, 0, &in, NULL);
+}
+
+static void set_timer(struct record *r, int64_t ns)
+{
+    r->armed_ns = (uint64_t)ns;
+    set(r->timer, ns);
+}
+
+static uintptr_t place_of(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (uintptr_t)context->uc_mcontext.pc;
+#else
+    (void)context;
+    return 0;
+#endif
+}
+
+/* A jump out of the dynamic loader, as it binds a function, could leave it in pieces. */
+static bool in_loader(const ucontext_t *context)
+{
+    uintptr_t place = place_of(context);
+    return place >= loader_low && place < loader_high;
+}
+
+/* The next tick for a run that is at the end of its time, or beyond. The clock that goes
+ * on while a thread sleeps must not wake the host's code. */
+static void set_fine(struct record *r, const struct hcb_run *run, int64_t ns)
+{
+    if (run->held) {
+        set_timer(r, ns);
+        return;
+    }
+    r->fine_set = true;
+    set(r->fine, ns);
+}
+
+/* A thread that was not scheduled meanwhile has had no time to stop. */
+static void overdue(struct record *r, struct hcb_run *run, int64_t now, const ucontext_t *context)
+{
+    bool had_time = run->late == 0 || now - r->asked_ns >= GRACE_NS / 2;
+    if (had_time && run->late < ASKS) {
+        run->late++;
+        r->asked_ns = now;
+        run->stop(run->user);
+        had_time = false;
+    }
+    if (!had_time || run->held || in_loader(context)) {
+        set_fine(r, run, GRACE_NS);
+        return;
+    }
+    r->mask = context->uc_sigmask;
+    set_timer(r, run->tick_ns);
+    siglongjmp(run->out, 1);
+}
+
+static void tick(struct record *r, const ucontext_t *context)
+{
+    struct hcb_run *run = r->current;
+    if (!run) {
+        r->armed_ns = 0;
+        return;
+    }
+    int64_t now = hcb_clock_cpu_ns();
+    if (r->seen != run->serial) {
+        r->seen = run->serial;
+        r->seen_ns = now;
+    }
+    int64_t left = r->seen_ns + run->budget_ns - now;
+    if (left > KERNEL_NS)
+        set_timer(r, left - KERNEL_NS < run->tick_ns ? left - KERNEL_NS : run->tick_ns);
+    else if (left > 0)
+        set_fine(r, run, left);
+    else
+        overdue(r, run, now, context);
+}
+
+static void on_tick(int signal, siginfo_t *info, void *context)
+{
+    int error = errno;
+    (void)signal;
+    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == mine && mine)
+        tick(mine, context);
+    errno = error;
+}
+
+/* ---- set-up ----------------------------------------------------------------- */
+
+static int find_loader(struct dl_phdr_info *info, size_t size, void *base)
+{
+    (void)size;
+    if (info->dlpi_addr != *(uintptr_t *)base)
+        return 0;
+    loader_low = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        uintptr_t end = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && end > loader_high)
+            loader_high = end;
+    }
+    return 1;
+}
+
+static bool is_free(int signal)
+{
+    struct sigaction now;
+    return sigaction(signal, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+           now.sa_handler == SIG_DFL;
+}
+
+/* The highest is left alone: tools that run programs under watch like to take it. */
+static int take_signal(void)
+{
+    struct sigaction ours = {.sa_sigaction = on_tick,
+                             .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    sigfillset(&ours.sa_mask);
+    for (int signal = SIGRTMAX - 1; signal >= SIGRTMIN; signal--)
+        if (is_free(signal) && sigaction(signal, &ours, NULL) == 0)
+            return signal;
+    return 0;
+}
+
+static void delete_timers(struct record *r)
+{
+    if (!r->usable)
+        return;
+    timer_delete(r->timer);
+    timer_delete(r->fine);
+}
+
+/* A tick that is on its way may still come: it must not find the record gone. */
+static void at_exit(void *record)
+{
+    struct record *r = record;
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, tick_signal);
+    pthread_sigmask(SIG_BLOCK, &ours, NULL);
+    mine = NULL;
+    delete_timers(r);
+    munmap(r, sizeof *r);
+}
+
+static void set_up_process(void)
+{
+    uintptr_t base = getauxval(AT_BASE);
+    if (base)
+        dl_iterate_phdr(find_loader, &base);
+    has_key = pthread_key_create(&at_exit_key, at_exit) == 0;
+    tick_signal = has_key ? take_signal() : 0;
+}
+
+/* Our handler in its place, and the signal not blocked. */
+static bool gets_through(void)
+{
+    struct sigaction now;
+    sigset_t blocked;
+    return sigaction(tick_signal, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO &&
+           now.sa_sigaction == on_tick && pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 &&
+           !sigismember(&blocked, tick_signal);
+}
+
+/* Without the timer from now on. */
+static void give_up(struct record *r)
+{
+    delete_timers(r);
+    r->usable = false;
+    r->armed_ns = 0;
+}
+
+static void set_up(struct record *r)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = tick_signal,
+                             .sigev_value = {.sival_ptr = r}};
+    event.sigev_notify_thread_id = gettid();
+    r->ready = true;
+    if (!hcb_platform_stack(&r->stack_low, &r->stack_high))
+        r->stack_low = r->stack_high = 0;
+    if (tick_signal == 0 || !gets_through() ||
+        timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &r->timer) != 0)
+        return;
+    r->usable = timer_create(CLOCK_MONOTONIC, &event, &r->fine) == 0;
+    if (!r->usable)
+        timer_delete(r->timer);
+}
+
+static struct record *new_record(void)
+{
+    pthread_once(&once, set_up_process);
+    if (!has_key)
+        return NULL;
+    struct record *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                            -1, 0);
+    if (r == MAP_FAILED)
+        return NULL;
+    if (madvise(r, sizeof *r, MADV_WIPEONFORK) != 0 || pthread_setspecific(at_exit_key, r) != 0) {
+        munmap(r, sizeof *r);
+        return NULL;
+    }
+    return mine = r;
+}
+
+static struct record *ready_record(void)
+{
+    struct record *r = mine ? mine : new_record();
+    if (r && !r->ready)
+        set_up(r);
+    return r;
+}
+
+/* ---- entry and exit ---------------------------------------------------------- */
+
+/* Its first run is known, so it need not be seen first. */
+static bool arm(struct record *r, const struct hcb_run *run)
+{
+    if (!gets_through()) {
+        give_up(r);
+        return false;
+    }
+    r->seen = run->serial;
+    r->seen_ns = hcb_clock_cpu_ns();
+    set_timer(r, run->tick_ns);
+    return true;
+}
+
+/* No tick of the fine timer is to come when no script runs. */
+static void rest(struct record *r)
+{
+    r->fine_set = false;
+    set(r->fine, 0);
+    if (!r->current)
+        r->armed_ns = 0;
+}
+
+static int64_t tick_of(int64_t budget_ns)
+{
+    int64_t ns = budget_ns / 4 - KERNEL_NS;
+    return ns < TICK_MIN_NS ? TICK_MIN_NS : ns > TICK_MAX_NS ? TICK_MAX_NS : ns;
+}
+
+bool hcb_guard_enter(struct hcb_run *run)
+{
+    struct record *r = ready_record();
+    run->late = run->held = 0;
+    if (!r || !r->usable)
+        return false;
+    run->tick_ns = tick_of(run->budget_ns);
+    run->serial = ++r->serial;
+    run->outer = r->current;
+    atomic_signal_fence(memory_order_seq_cst);
+    r->current = run;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (r->armed_ns - 1 < (uint64_t)run->tick_ns || arm(r, run))
+        return true;
+    r->current = run->outer;
+    return false;
+}
+
+void hcb_guard_leave(struct hcb_run *run)
+{
+    if (mine && mine->current == run)
+        mine->current = run->outer;
+    atomic_signal_fence(memory_order_seq_cst);
+    if (mine && mine->fine_set)
+        rest(mine);
+}
+
+void hcb_guard_landed(struct hcb_run *run)
+{
+    hcb_guard_leave(run);
+    pthread_sigmask(SIG_SETMASK, &mine->mask, NULL);
+}
+
+bool hcb_guard_watches(const struct hcb_run *run)
+{
+    return mine && mine->usable && mine->current == run;
+}
+
+void hcb_guard_refresh(int64_t now_ns)
+{
+    struct record *r = ready_record();
+    if (!r || !r->usable || now_ns >> REFRESH_SHIFT == r->refreshed)
+        return;
+    r->refreshed = now_ns >> REFRESH_SHIFT;
+    if (!gets_through())
+        give_up(r);
+}
+
+size_t hcb_guard_stack_left(void)
+{
+    const struct record *r = ready_record();
+    char here;
+    uintptr_t place = (uintptr_t)&here;
+    if (!r || place < r->stack_low || place >= r->stack_high)
+        return SIZE_MAX;
+    return place - r->stack_low;
+}
+
+const char *hcb_guard_name(void)
+{
+    const struct record *r = ready_record();
+    return r && r->usable ? "timer" : "count hook";
+}
+
+#endif

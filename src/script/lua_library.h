@@ -1,0 +1,14 @@
+/* Our own versions of what Lua's libraries cannot bound: each opens its part. Included
+ * only in src/script. */
+#ifndef HCB_LUA_LIBRARY_H
+#define HCB_LUA_LIBRARY_H
+
+#include <lua.h>
+
+/* Replace fields of the global tables `string` and `table`, which are open. */
+void hcb_lua_open_string(lua_State *L);
+void hcb_lua_open_table(lua_State *L);
+/* Makes the global table `coroutine`. */
+void hcb_lua_open_coroutine(lua_State *L);
+
+#endif

@@ -3,15 +3,15 @@
 
 #if defined(HOTCB_PORTABLE) || defined(HOTCB_UNGUARDED)
 
-bool hcb_guard_enter(struct hcb_run *run)
+enum hcb_guard hcb_guard_enter(struct hcb_run *run)
 {
     run->late = run->held = 0;
-    return false;
+    return HCB_GUARD_CANNOT;
 }
 
 void hcb_guard_leave(struct hcb_run *run) { (void)run; }
 void hcb_guard_landed(struct hcb_run *run) { (void)run; }
-void hcb_guard_refresh(int64_t now_ns) { (void)now_ns; }
+void hcb_guard_refresh(void) {}
 bool hcb_guard_watches(const struct hcb_run *run) { return run->held >= 0; }
 size_t hcb_guard_stack_left(void) { return SIZE_MAX; }
 const char *hcb_guard_name(void) { return "count hook"; }
@@ -39,8 +39,6 @@ const char *hcb_guard_name(void) { return "count hook"; }
 #define ASKS 2           /* Lua may miss the first */
 #define KERNEL_NS 4000000 /* that a timer on CPU time may be late */
 #define TICK_MIN_NS 1000000
-#define TICK_MAX_NS 1000000000
-#define REFRESH_SHIFT 22 /* 4 ms */
 
 /* Of one thread; all zero in a forked child. */
 struct record {
@@ -55,7 +53,6 @@ struct record {
     timer_t fine;    /* on the monotonic clock, for the end of a run's time */
     bool fine_set;
     int64_t asked_ns;
-    int64_t refreshed;
     sigset_t mask; /* that a jump came from */
     uintptr_t stack_low, stack_high;
 };
@@ -301,27 +298,40 @@ static bool arm(struct record *r, const struct hcb_run *run)
     return true;
 }
 
-/* No tick of the fine timer is to come when no script runs. */
+/* No tick of the fine timer is to come when no script runs; one that this run was inside
+ * of is watched by the other. */
 static void rest(struct record *r)
 {
     r->fine_set = false;
     set(r->fine, 0);
-    if (!r->current)
+    if (r->current)
+        set_timer(r, r->current->tick_ns);
+    else
         r->armed_ns = 0;
 }
 
 static int64_t tick_of(int64_t budget_ns)
 {
     int64_t ns = budget_ns / 4 - KERNEL_NS;
-    return ns < TICK_MIN_NS ? TICK_MIN_NS : ns > TICK_MAX_NS ? TICK_MAX_NS : ns;
+    return ns < TICK_MIN_NS ? TICK_MIN_NS : ns;
 }
 
-bool hcb_guard_enter(struct hcb_run *run)
+/* Outside the bounds that are known it is on a stack of the host's making. */
+static size_t stack_left(const struct record *r)
+{
+    char here;
+    uintptr_t place = (uintptr_t)&here;
+    return r && place >= r->stack_low && place < r->stack_high ? place - r->stack_low : SIZE_MAX;
+}
+
+enum hcb_guard hcb_guard_enter(struct hcb_run *run)
 {
     struct record *r = ready_record();
     run->late = run->held = 0;
+    if (stack_left(r) < HCB_GUARD_STACK)
+        return HCB_GUARD_NO_STACK;
     if (!r || !r->usable)
-        return false;
+        return HCB_GUARD_CANNOT;
     run->tick_ns = tick_of(run->budget_ns);
     run->serial = ++r->serial;
     run->outer = r->current;
@@ -329,9 +339,9 @@ bool hcb_guard_enter(struct hcb_run *run)
     r->current = run;
     atomic_signal_fence(memory_order_seq_cst);
     if (r->armed_ns - 1 < (uint64_t)run->tick_ns || arm(r, run))
-        return true;
+        return HCB_GUARD_WATCHES;
     r->current = run->outer;
-    return false;
+    return HCB_GUARD_CANNOT;
 }
 
 void hcb_guard_leave(struct hcb_run *run)
@@ -354,24 +364,16 @@ bool hcb_guard_watches(const struct hcb_run *run)
     return mine && mine->usable && mine->current == run;
 }
 
-void hcb_guard_refresh(int64_t now_ns)
+void hcb_guard_refresh(void)
 {
     struct record *r = ready_record();
-    if (!r || !r->usable || now_ns >> REFRESH_SHIFT == r->refreshed)
-        return;
-    r->refreshed = now_ns >> REFRESH_SHIFT;
-    if (!gets_through())
+    if (r && r->usable && !gets_through())
         give_up(r);
 }
 
 size_t hcb_guard_stack_left(void)
 {
-    const struct record *r = ready_record();
-    char here;
-    uintptr_t place = (uintptr_t)&here;
-    if (!r || place < r->stack_low || place >= r->stack_high)
-        return SIZE_MAX;
-    return place - r->stack_low;
+    return stack_left(ready_record());
 }
 
 const char *hcb_guard_name(void)

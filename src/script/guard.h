@@ -33,17 +33,24 @@ struct hcb_run {
     struct hcb_run *outer; /* that it runs inside of */
 };
 
-/* From here to hcb_guard_leave the run is watched. false: it is not. */
-bool hcb_guard_enter(struct hcb_run *run);
+#define HCB_GUARD_STACK (512 << 10) /* bytes of C stack that a run may need */
+
+enum hcb_guard {
+    HCB_GUARD_WATCHES,   /* from here to hcb_guard_leave */
+    HCB_GUARD_CANNOT,    /* there is no timer: the caller has to count */
+    HCB_GUARD_NO_STACK   /* there is too little of the thread's stack left to run at all */
+};
+enum hcb_guard hcb_guard_enter(struct hcb_run *run);
 void hcb_guard_leave(struct hcb_run *run);
 /* Instead of it, where the jump has landed. */
 void hcb_guard_landed(struct hcb_run *run);
 /* Whether the run is still watched: not in a child that was forked meanwhile. */
 bool hcb_guard_watches(const struct hcb_run *run);
 
-/* Sees, at most every few ms of this clock, whether the signal still gets through; if it
- * once did not, the thread does without the timer from then on. */
-void hcb_guard_refresh(int64_t now_ns);
+/* To be called every HCB_GUARD_REFRESH_NS or so: sees whether the signal still gets
+ * through. If it once did not, the thread does without the timer from then on. */
+#define HCB_GUARD_REFRESH_NS 4000000
+void hcb_guard_refresh(void);
 
 /* Bytes of the calling thread's stack that are left; SIZE_MAX if that is not known. */
 size_t hcb_guard_stack_left(void);

@@ -56,6 +56,11 @@ void hcb_sandbox_limits(struct hcb_sandbox *sb, const struct hcb_limits *limits)
 int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg,
                     struct hcb_fault *fault);
 
+/* Around several runs on one thread: what each would else set up for itself (the locale)
+ * is set up once. They nest. */
+void hcb_sandbox_begin(void);
+void hcb_sandbox_end(void);
+
 /* From inside: the owner, and raising the text on top of the stack as an error
  * with a reason of its own (memory: the state is stopped). */
 void *hcb_sandbox_owner(lua_State *L);

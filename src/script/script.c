@@ -557,6 +557,9 @@ static int run_with_env(struct hcb_script *s, lua_CFunction fn, const char *even
     return status;
 }
 
+void hcb_script_begin(void) { hcb_sandbox_begin(); }
+void hcb_script_end(void) { hcb_sandbox_end(); }
+
 int hcb_script_handle(struct hcb_script *s, const char *event, struct hotcb_env *env,
                       struct hcb_fault *fault)
 {

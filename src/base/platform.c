@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,7 +12,6 @@
 
 #ifndef HOTCB_PORTABLE
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -67,24 +67,44 @@ void hcb_platform_unmap(void *p, size_t n)
     munmap(p, n);
 }
 
-/* The page is zeroed in a child, the count beside it is not. */
+void hcb_platform_discard(void *p, size_t n)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)p + page - 1) / page * page;
+    uintptr_t to = ((uintptr_t)p + n) / page * page;
+    if (to > from)
+        madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+/* The page is zeroed in a child, the count beside it is not. Whether there is one is settled
+ * once: the numbers of a process that has one are others than those of one that has none. */
 static _Atomic(_Atomic uint64_t *) wiped;
+static _Atomic uint64_t none_to_be_had;
 static _Atomic uint64_t processes;
+
+static _Atomic uint64_t *map_wiped(void)
+{
+    _Atomic uint64_t *page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return &none_to_be_had;
+    if (madvise(page, sizeof *page, MADV_WIPEONFORK) == 0)
+        return page;
+    munmap(page, sizeof *page);
+    return &none_to_be_had;
+}
 
 static _Atomic uint64_t *wiped_page(void)
 {
-    _Atomic uint64_t *page = atomic_load_explicit(&wiped, memory_order_acquire), *none = NULL;
-    if (page)
-        return page;
-    page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return NULL;
-    if (madvise(page, sizeof *page, MADV_WIPEONFORK) != 0 ||
-        !atomic_compare_exchange_strong(&wiped, &none, page)) {
-        munmap(page, sizeof *page);
-        return none;
+    _Atomic uint64_t *page = atomic_load_explicit(&wiped, memory_order_acquire), *first = NULL;
+    if (!page) {
+        page = map_wiped();
+        if (!atomic_compare_exchange_strong(&wiped, &first, page)) {
+            if (page != &none_to_be_had)
+                munmap(page, sizeof *page);
+            page = first;
+        }
     }
-    return page;
+    return page == &none_to_be_had ? NULL : page;
 }
 
 uint64_t hcb_platform_process(void)
@@ -191,9 +211,29 @@ void hcb_platform_unmap(void *p, size_t n)
     free(p);
 }
 
+void hcb_platform_discard(void *p, size_t n)
+{
+    (void)p;
+    (void)n;
+}
+
+static uint64_t forks = 1;
+
+static void count_fork(void)
+{
+    forks++;
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+}
+
 uint64_t hcb_platform_process(void)
 {
-    return (uint64_t)getpid();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
+    return forks;
 }
 
 bool hcb_platform_stack(uintptr_t *low, uintptr_t *high)

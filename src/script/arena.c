@@ -318,6 +318,17 @@ void hcb_arena_close(struct hcb_arena *a)
         hcb_platform_unmap(a, a->cap);
 }
 
+/* The largest free block is where memory was taken last. */
+void hcb_arena_trim(struct hcb_arena *a)
+{
+    merge_aside(a);
+    if (!a->powers)
+        return;
+    int power = highest(a->powers);
+    uint32_t place = a->lists[power][highest(a->parts[power])];
+    hcb_platform_discard(at(a, place) + 1, (size_t)(size_of(at(a, place)) - 1) * UNIT);
+}
+
 size_t hcb_arena_used(const struct hcb_arena *a)
 {
     return a->used;

@@ -22,6 +22,9 @@ void hcb_arena_close(struct hcb_arena *a); /* NULL is fine */
  * Making a block smaller never fails. */
 void *hcb_arena_alloc(void *arena, void *p, size_t old, size_t size);
 
+/* Gives pages that are free, and were used, back to the system. */
+void hcb_arena_trim(struct hcb_arena *a);
+
 size_t hcb_arena_used(const struct hcb_arena *a); /* bytes in blocks, headers included */
 size_t hcb_arena_cap(const struct hcb_arena *a);
 

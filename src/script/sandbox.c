@@ -16,6 +16,9 @@
 #endif
 #define HOOK_INSTRUCTIONS 1000
 #define TICK_UNITS 20000
+#define SMALL_BYTES (64 << 10)
+#define SMALL_PAUSE 125 /* percent of what was left by the last collection; see lua_gc */
+#define USUAL_PAUSE 200
 #define DEEP_BYTES (32 << 10)
 
 /* How a run was left by a jump. */
@@ -81,11 +84,19 @@ static bool must_stop(const struct hcb_sandbox *sb)
     return sb->dead != HCB_FINE || sb->run->late;
 }
 
-/* A quarter of what is free now may be taken before garbage is collected again: the rest
- * is for one operation in C, which cannot be interrupted to do so. */
-static void set_pressure(struct hcb_sandbox *sb)
+/* As long as a state is small, its garbage is collected often, so that it stays small: most
+ * are, and there may be many. A larger one is left to Lua's own measure, until a quarter
+ * of what is free is taken: the rest is for one operation in C, which cannot be
+ * interrupted to collect. */
+static void set_pressure(lua_State *L, struct hcb_sandbox *sb)
 {
     size_t cap = hcb_arena_cap(sb->arena), used = hcb_arena_used(sb->arena);
+    if (used < SMALL_BYTES) {
+        lua_gc(L, LUA_GCINC, SMALL_PAUSE, 0, 0);
+        sb->pressure = SMALL_BYTES;
+        return;
+    }
+    lua_gc(L, LUA_GCINC, USUAL_PAUSE, 0, 0);
     sb->pressure = used + (cap - used) / 4;
     if (sb->pressure < cap / 4)
         sb->pressure = cap / 4;
@@ -105,7 +116,7 @@ static void on_hook(lua_State *L, lua_Debug *ar)
     set_hook(L, sb, false);
     if (sb->pressure == SIZE_MAX) {
         lua_gc(L, LUA_GCCOLLECT, 0);
-        set_pressure(sb);
+        set_pressure(L, sb);
     }
 }
 
@@ -534,11 +545,12 @@ static int open_state(struct hcb_sandbox *sb, struct hcb_fault *fault)
         return hcb_fault_set(fault, HCB_MEMORY, "no %lld MiB of address space for a Lua state "
                              "(limits.memory_mb): %s", (long long)sb->limits.memory_mb,
                              strerror(errno));
-    set_pressure(sb);
+    sb->pressure = SIZE_MAX;
     sb->L = lua_newstate(allocate, sb);
     if (!sb->L)
         return hcb_fault_set(fault, HCB_MEMORY, "no memory for a Lua state");
     *(struct hcb_sandbox **)lua_getextraspace(sb->L) = sb;
+    set_pressure(sb->L, sb);
     lua_pushcfunction(sb->L, on_error); // stays at index 1
     return hcb_sandbox_run(sb, l_open, sb, fault);
 }
@@ -561,6 +573,19 @@ void hcb_sandbox_close(struct hcb_sandbox *sb)
     hcb_arena_close(sb->arena);
     sb->arena = NULL;
     sb->L = NULL;
+}
+
+static int l_collect(lua_State *L)
+{
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    return 0;
+}
+
+void hcb_sandbox_settle(struct hcb_sandbox *sb)
+{
+    struct hcb_fault fault;
+    if (hcb_sandbox_run(sb, l_collect, NULL, &fault) == 0)
+        hcb_arena_trim(sb->arena);
 }
 
 size_t hcb_sandbox_used(const struct hcb_sandbox *sb)

@@ -46,6 +46,9 @@ int hcb_sandbox_open(struct hcb_sandbox *sb, const struct hcb_limits *limits, co
 void hcb_sandbox_close(struct hcb_sandbox *sb);
 size_t hcb_sandbox_used(const struct hcb_sandbox *sb); /* bytes */
 
+/* After what makes garbage once, as setting up does: collects it, and gives the memory back. */
+void hcb_sandbox_settle(struct hcb_sandbox *sb);
+
 /* Other limits from the next run on. Those of memory and coroutines are settled when the
  * state is made. */
 void hcb_sandbox_limits(struct hcb_sandbox *sb, const struct hcb_limits *limits);

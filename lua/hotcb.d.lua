@@ -137,8 +137,8 @@ function hotcb.log(level, fmt, ...) end
 ---@param step? integer default: the step of this call
 function hotcb.scalar(key, value, step) end
 
----A file below artifacts/<id>/.
----@param name string "plots/loss.txt"
+---A file below artifacts/<id>/, which has a cap on bytes and files; at most 16 in one call.
+---@param name string "plots/loss.txt", at most 200 bytes and 16 components
 ---@param bytes string
 ---@param mode? "replace"|"append"
 function hotcb.artifact(name, bytes, mode) end

@@ -33,7 +33,7 @@ end
 
 -- ---- what a script may ask for ---------------------------------------------------
 
-local EFFECTS, EFFECT_BYTES, ARTIFACTS = 1024, 8 << 20, 16
+local EFFECTS, EFFECT_BYTES, ARTIFACTS, LINE_BYTES = 1024, 8 << 20, 16, 4096
 
 local function queue(cb, effect, bytes)
   local q = cb._.queue
@@ -69,7 +69,9 @@ end
 local function queue_log(cb, level, name, ...)
   if select("#", ...) == 0 then bad_argument(1, name, "value expected", 1) end
   local line = line_of(name, ...)
-  queue(cb, { kind = "log", level = level, text = line }, #line)
+  local kept = text.cut(line, LINE_BYTES)
+  if #kept < #line then line = ("%s... (%d bytes)"):format(kept, #line) end
+  queue(cb, { kind = "log", level = level, text = line }, #kept)
 end
 
 local function fault_of_artifact(name)
@@ -78,12 +80,18 @@ local function fault_of_artifact(name)
   if name:sub(1, 1) == "/" then return "begins with '/'" end
   if name:find("%c") then return "has a control character" end
   if not utf8.len(name) then return "is not valid UTF-8" end
+  local components = 0
   for component in (name .. "/"):gmatch("([^/]*)/") do
+    components = components + 1
     if component == "" then return "has an empty component" end
     if component == "." or component == ".." then
       return 'has "." or ".." as a component'
     end
+    if component:find("^%..+%.%d+%.tmp$") then
+      return 'has a component like ".a.1.tmp", as half-written files are called'
+    end
   end
+  if components > 16 then return "has more than 16 components" end
 end
 
 local carry = {}

@@ -8,6 +8,25 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Names, files and scripts bring bytes into a sentence that a terminal would obey, and
+ * somebody will print it. The usual one has none, and needs no memory. */
+static void make_printable(char *text, size_t size)
+{
+    struct hcb_buf safe = {0};
+    hcb_text_printable(&safe, text, strlen(text));
+    if (safe.oom) {
+        for (char *c = text; *c; c++)
+            *c = *c >= ' ' && *c < 0x7f ? *c : '?'; /* ASCII has to do */
+    } else if (safe.len < size) {
+        memcpy(text, safe.data, safe.len + 1);
+    } else {
+        size_t cut = hcb_utf8_cut(safe.data, size - sizeof("..."));
+        memcpy(text, safe.data, cut);
+        memcpy(text + cut, "...", sizeof("..."));
+    }
+    hcb_buf_release(&safe);
+}
+
 /* The text may be made of the old text of the same err, so it is built beside it. */
 static int fail(struct hcb_err *err, int code, const char *tail, const char *fmt, va_list ap)
 {
@@ -21,6 +40,8 @@ static int fail(struct hcb_err *err, int code, const char *tail, const char *fmt
         size_t cut = hcb_utf8_cut(text, sizeof(text) - sizeof("..."));
         memcpy(text + cut, "...", sizeof("..."));
     }
+    if (!hcb_text_is_printable(text, strlen(text)))
+        make_printable(text, sizeof(text));
     err->code = code;
     memcpy(err->text, text, sizeof(text));
     return code;

@@ -11,8 +11,9 @@ struct hcb_err {
     char text[1024];
 };
 
-/* Fills *err (NULL is fine) and returns `code`, for `return hcb_fail(...)`. A
- * text that is too long is cut at a character and ends in "...". */
+/* Fills *err (NULL is fine) and returns `code`, for `return hcb_fail(...)`. The text
+ * becomes one printable line; if it is too long, it is cut at a character and ends in
+ * "...". */
 int hcb_fail(struct hcb_err *err, int code, const char *fmt, ...) HCB_PRINTF(3, 4);
 
 /* For the failure of a system call: "cannot <what>: <strerror>", code by errno. */

@@ -4,8 +4,8 @@
  * UTF-8, no NUL character, integers within int64, reals finite. Writing is done
  * here, not by cJSON, because it must not allocate per line once warm, keep all
  * digits, and never write what a strict reader refuses: NaN and infinities
- * become the strings "NaN", "Infinity", "-Infinity", bytes that are not UTF-8
- * become U+FFFD. */
+ * become the strings "NaN", "Infinity", "-Infinity", bytes that are not UTF-8 and
+ * NUL become U+FFFD. */
 #ifndef HCB_JSON_H
 #define HCB_JSON_H
 

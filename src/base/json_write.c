@@ -49,7 +49,7 @@ static void raw_text(struct hcb_buf *b, const char *s, size_t n)
     size_t plain = 0; /* bytes before s that can go as they are */
     hcb_buf_char(b, '"');
     while (n > 0) {
-        size_t len = hcb_utf8_len(s, n);
+        size_t len = *s ? hcb_utf8_len(s, n) : 0; /* \u0000 is what our own reader refuses */
         if (len > 0 && !needs_escape(*s)) {
             plain += len;
         } else {

@@ -36,29 +36,33 @@ static void close_file(struct hcb_spool *s)
  * the next line stands by itself. */
 static int end_torn_line(struct hcb_spool *s, struct hcb_err *err)
 {
+    int rc = s->torn ? hcb_file_write_once(s->fd, "\n", 1, s->path, err) : 0;
+    if (rc == 0 && s->torn)
+        s->size++;
+    s->torn = s->torn && rc < 0;
+    return rc;
+}
+
+static int see_end(struct hcb_spool *s, struct hcb_err *err)
+{
+    struct stat st;
     char last = '\n';
+    if (fstat(s->fd, &st) != 0)
+        return hcb_fail_errno(err, "look at %s", s->path);
+    s->size = (int64_t)st.st_size;
     if (s->size > 0 && hcb_pread(s->fd, &last, 1, s->size - 1) < 0)
         return hcb_fail_errno(err, "read %s", s->path);
-    if (last == '\n')
-        return 0;
-    int rc = hcb_file_write_once(s->fd, "\n", 1, s->path, err);
-    if (rc == 0)
-        s->size++;
-    return rc;
+    s->torn = last != '\n';
+    return 0;
 }
 
 static int open_file(struct hcb_spool *s, struct hcb_err *err)
 {
-    struct stat st;
     int fd = hcb_file_append(s->path, err);
     if (fd < 0)
         return fd;
     s->fd = fd;
-    int rc = fstat(fd, &st) == 0 ? 0 : hcb_fail_errno(err, "look at %s", s->path);
-    if (rc == 0) {
-        s->size = (int64_t)st.st_size;
-        rc = end_torn_line(s, err);
-    }
+    int rc = see_end(s, err);
     if (rc < 0)
         close_file(s);
     return rc;
@@ -85,11 +89,20 @@ void hcb_spool_close(struct hcb_spool *s)
     s->path = NULL;
 }
 
+void hcb_spool_hold(struct hcb_spool *s)
+{
+    if (!s->path)
+        return;
+    close_file(s);
+    s->held = true;
+}
+
 void hcb_spool_reopen(struct hcb_spool *s)
 {
     if (!s->path)
         return;
     close_file(s);
+    s->held = false;
     s->lines = s->old_lines = 0;
     open_file(s, NULL); /* if it fails, the next write tries again and reports it */
 }
@@ -131,33 +144,60 @@ static int drop_line(struct hcb_spool *s, const char *lines, size_t n, size_t *d
     return 0;
 }
 
+/* Makes the file ready for a write; a part that is full is followed by a new one.
+ * Returns how many of the bytes go into it, 0 if the first line is too long. */
+static int64_t make_room(struct hcb_spool *s, const char *lines, size_t n, struct hcb_err *err)
+{
+    int64_t half = s->cap / 2;
+    int rc = s->fd < 0 ? open_file(s, err) : 0;
+    if (rc == 0)
+        rc = end_torn_line(s, err);
+    if (rc < 0)
+        return rc;
+    size_t part = whole_lines(lines, n, half - s->size);
+    if (part > 0)
+        return (int64_t)part;
+    part = whole_lines(lines, n, half);
+    if (part > 0 && s->size > 0)
+        rc = rotate(s, err);
+    return rc < 0 ? rc : (int64_t)part;
+}
+
 /* Writes as many whole lines as fit into the current part, or into a new one. */
 static int write_some(struct hcb_spool *s, const char *lines, size_t n, size_t *done,
                       struct hcb_err *err)
 {
-    int64_t half = s->cap / 2;
     *done = 0;
-    if (s->fd < 0) {
-        int rc = open_file(s, err);
-        if (rc < 0)
-            return rc;
-    }
-    size_t part = whole_lines(lines, n, half - s->size);
-    if (part == 0) {
-        part = whole_lines(lines, n, half);
-        if (part == 0)
-            return drop_line(s, lines, n, done);
-        int rc = s->size > 0 ? rotate(s, err) : 0;
-        if (rc < 0)
-            return rc;
-    }
-    int rc = hcb_file_write_once(s->fd, lines, part, s->path, err);
+    int64_t part = make_room(s, lines, n, err);
+    if (part == 0)
+        return drop_line(s, lines, n, done);
+    int rc = part < 0 ? (int)part
+                      : hcb_file_write_once(s->fd, lines, (size_t)part, s->path, err);
     if (rc < 0)
         return rc;
-    s->size += (int64_t)part;
-    s->lines += count_lines(lines, part);
-    *done = part;
+    s->size += part;
+    s->lines += count_lines(lines, (size_t)part);
+    *done = (size_t)part;
     return 0;
+}
+
+static void lose(struct hcb_spool *s, const char *lines, size_t n)
+{
+    int64_t lost = count_lines(lines, n);
+    s->lost += lost;
+    s->dropped += lost;
+}
+
+/* The file is opened anew by the next write, which sees what is there then. */
+static int begin_trouble(struct hcb_spool *s, const struct hcb_err *why, struct hcb_err *err)
+{
+    close_file(s);
+    if (s->trouble)
+        return 0;
+    s->trouble = true;
+    s->why = *why;
+    return hcb_fail(err, why->code, "%s; lines are dropped until it can be written again",
+                    why->text);
 }
 
 int hcb_spool_write(struct hcb_spool *s, const char *lines, size_t n, struct hcb_err *err)
@@ -166,21 +206,17 @@ int hcb_spool_write(struct hcb_spool *s, const char *lines, size_t n, struct hcb
         return hcb_fail(err, HOTCB_EINVAL, "the file of lines is not open");
     struct hcb_err why = {0};
     int rc = 0;
-    while (n > 0 && rc == 0) {
+    while (n > 0 && rc == 0 && !s->held) {
         size_t done;
         rc = write_some(s, lines, n, &done, &why);
         lines += done;
         n -= done;
     }
-    if (rc == 0) {
-        s->trouble = false;
-        return 0;
-    }
-    close_file(s); /* opened anew by the next write, which sees what is there then */
-    s->dropped += count_lines(lines, n);
-    if (s->trouble)
-        return 0;
-    s->trouble = true;
-    s->why = why;
-    return hcb_fail(err, rc, "%s; lines are dropped until it can be written again", why.text);
+    if (!s->trouble)
+        s->lost = 0;
+    lose(s, lines, n);
+    if (rc < 0)
+        return begin_trouble(s, &why, err);
+    s->trouble = s->trouble && s->held;
+    return 0;
 }

@@ -123,6 +123,18 @@ void hcb_text_printable(struct hcb_buf *b, const char *s, size_t n)
     hcb_buf_add(b, s - plain, plain);
 }
 
+bool hcb_text_is_printable(const char *s, size_t n)
+{
+    while (n > 0) {
+        size_t len = hcb_utf8_len(s, n);
+        if (len == 0 || is_control(hcb_utf8_code(s, len)))
+            return false;
+        s += len;
+        n -= len;
+    }
+    return true;
+}
+
 #define NEAR_MAX 64 /* longer words are not compared */
 
 static char lower(char c)

@@ -18,6 +18,7 @@ size_t hcb_utf8_cut(const char *s, size_t n); /* n less a character cut off at t
 /* Appends s as one printable line: control characters and bytes that are not
  * UTF-8 are written as \n, \t, \x1b. */
 void hcb_text_printable(struct hcb_buf *b, const char *s, size_t n);
+bool hcb_text_is_printable(const char *s, size_t n); /* would that leave it as it is? */
 
 /* The candidate nearest to `word` if it is near enough to be a slip of the hand
  * (a third of its letters, swaps count once), else NULL. */

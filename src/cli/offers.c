@@ -19,8 +19,9 @@ void cli_offer(struct cli_line *line, const char *prefix, const char *word, cons
     struct hcb_buf whole = {0};
     size_t n = strlen(line->current);
     hcb_buf_printf(&whole, "%s%s%s", prefix, word, suffix);
-    if (strncmp(hcb_buf_text(&whole), line->current, n) == 0 && !strpbrk(word, "\t\n")) {
-        hcb_buf_printf(&line->out, "%s\t", hcb_buf_text(&whole));
+    const char *text = hcb_buf_text(&whole);
+    if (strncmp(text, line->current, n) == 0 && hcb_text_is_printable(text, whole.len)) {
+        hcb_buf_printf(&line->out, "%s\t", text);
         cli_safe(&line->out, about);
         hcb_buf_char(&line->out, '\n');
     }

@@ -389,19 +389,25 @@ static void put_config(struct cli *cli, const struct cli_run *run, struct hcb_bu
     cli_drop(b, &text);
 }
 
+/* What was lost, as far as anything of the kind was. */
 static void put_dropped(struct cli *cli, const struct cli_run *run, struct hcb_buf *b)
 {
+    static const char *const kinds[][2] = {
+        {"log_lines", "log lines"}, {"scalars", "scalars"}, {"artifacts", "artifacts"},
+        {"effects", "beyond what one call may ask"},
+    };
     const struct hcb_value *dropped = hcb_map_get(&run->status, "dropped");
-    int64_t lines = hcb_map_int(dropped, "log_lines", 0);
-    int64_t scalars = hcb_map_int(dropped, "scalars", 0);
     struct hcb_buf text = {0};
-    if (lines <= 0 && scalars <= 0)
-        return;
-    cli_thousands(&text, lines);
-    hcb_buf_str(&text, " log lines, ");
-    cli_thousands(&text, scalars);
-    hcb_buf_str(&text, " scalars");
-    put_labelled(cli, b, CLI_YELLOW, "dropped: ", hcb_buf_text(&text));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        int64_t n = hcb_map_int(dropped, kinds[i][0], 0);
+        if (n <= 0)
+            continue;
+        hcb_buf_str(&text, text.len ? ", " : "");
+        cli_thousands(&text, n);
+        hcb_buf_printf(&text, " %s", kinds[i][1]);
+    }
+    if (text.len > 0)
+        put_labelled(cli, b, CLI_YELLOW, "dropped: ", hcb_buf_text(&text));
     cli_drop(b, &text);
 }
 

@@ -358,6 +358,21 @@ bool hcb_commands_next(struct hcb_commands *c, struct hcb_line *line)
     return more;
 }
 
+void hcb_commands_put_back(struct hcb_commands *c, const struct hcb_line *line)
+{
+    c->more = true;
+    c->at = (size_t)(line->offset - c->base);
+    if (c->place.offset == line->offset) { /* its end is not there yet */
+        c->skipping = false;
+        return;
+    }
+    c->place.offset = line->offset;
+    c->place.lines = line->number - 1;
+    c->place.count--;
+    c->unsealed = true;
+    seal(c);
+}
+
 /* ---- after a restart ---- */
 
 /* A walk over the file, byte by byte, that counts lines and commands. */

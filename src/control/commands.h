@@ -68,6 +68,10 @@ int hcb_commands_begin(struct hcb_commands *c, struct hcb_err *err);
  * start until then. The place is whole, and may be saved, once it has returned false. */
 bool hcb_commands_next(struct hcb_commands *c, struct hcb_line *line);
 
+/* The line that next() has just handed out counts as not taken in: the place is before it,
+ * and the next look begins with it. */
+void hcb_commands_put_back(struct hcb_commands *c, const struct hcb_line *line);
+
 /* Moves the place past the line that begins at `offset` (for a restart: the
  * ledger says that it was answered); nothing to do if it is past it already.
  * Errors: EIO, ENOENT, EFORMAT (no whole line there, or not the same file any more). */

@@ -481,7 +481,8 @@ static bool has_many_tag_lines(const char *text, size_t n)
     const char *at = text;
     for (int i = 0; i < TAG_LINES && at; i++) {
         at = hcb_find_bytes(at, n - (size_t)(at - text), "%TAG", 4);
-        at += at ? 4 : 0;
+        if (at)
+            at += 4;
     }
     return at != NULL;
 }

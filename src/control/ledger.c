@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define BRIEF_BYTES 3072 /* what memory must be there for: a line in brief is shorter */
+#define BRIEF_ERROR 200  /* of why, in such a line */
+
 static int size_of(int fd, const char *path, int64_t *size, struct hcb_err *err)
 {
     struct stat st;
@@ -73,7 +76,6 @@ void hcb_ledger_reopen(struct hcb_ledger *l)
     if (l->path && l->fd >= 0)
         close(l->fd);
     l->fd = -1;
-    l->bytes = 0;
 }
 
 /* ---- one line ---- */
@@ -107,7 +109,20 @@ static void add_content(struct hcb_buf *b, const struct hcb_op *op)
         hcb_json_put_str(b, "path", op->target.path);
 }
 
-static void add_line(struct hcb_buf *b, int64_t seq, const struct hcb_verdict *v)
+static void add_error(struct hcb_buf *b, const char *error, bool brief)
+{
+    size_t n = error ? strlen(error) : 0;
+    if (brief && n > BRIEF_ERROR)
+        n = hcb_utf8_cut(error, BRIEF_ERROR);
+    hcb_json_key(b, "error");
+    if (error)
+        hcb_json_text(b, error, n);
+    else
+        hcb_json_null(b);
+}
+
+/* `brief`: without what may be long. */
+static void add_line(struct hcb_buf *b, int64_t seq, const struct hcb_verdict *v, bool brief)
 {
     hcb_json_open(b, '{');
     hcb_json_put_int(b, "seq", seq);
@@ -119,57 +134,102 @@ static void add_line(struct hcb_buf *b, int64_t seq, const struct hcb_verdict *v
         hcb_json_put_null(b, "step");
     add_op(b, v->op);
     hcb_json_put_str(b, "decision", v->applied ? "applied" : "rejected");
-    hcb_json_put_str(b, "error", v->error);
+    add_error(b, v->error, brief);
     if (v->reason)
         hcb_json_put_str(b, "reason", v->reason);
-    add_content(b, v->op);
+    if (!brief)
+        add_content(b, v->op);
     if (v->sha256)
         hcb_json_put_str(b, "sha256", v->sha256);
     hcb_json_close(b, '}');
     hcb_buf_char(b, '\n');
 }
 
-void hcb_ledger_add(struct hcb_ledger *l, const struct hcb_verdict *v)
+/* true: it is pending now, else nothing has changed. */
+static bool try_line(struct hcb_ledger *l, const struct hcb_verdict *v, bool brief)
 {
     size_t before = l->pending.len;
-    l->seq++; /* of a lost line too, so that the gap shows */
-    add_line(&l->pending, l->seq, v);
+    add_line(&l->pending, l->seq, v, brief);
     if (!l->pending.oom && l->pending.len <= HCB_LEDGER_PENDING) {
         l->pending_lines++;
-        return;
+        return true;
     }
     l->pending.oom = false;
     l->pending.len = before;
     if (l->pending.data)
         l->pending.data[before] = '\0';
-    l->lost++;
+    return false;
+}
+
+void hcb_ledger_add(struct hcb_ledger *l, const struct hcb_verdict *v)
+{
+    l->seq++; /* of a lost line too, so that the gap shows */
+    if (!try_line(l, v, false) && !try_line(l, v, true))
+        l->lost++;
+}
+
+bool hcb_ledger_room(struct hcb_ledger *l, size_t lines)
+{
+    bool room = hcb_buf_reserve(&l->pending, lines * BRIEF_BYTES);
+    l->pending.oom = false;
+    return room;
 }
 
 /* ---- writing ---- */
 
-/* Opens the file if it is not, and brings it to the end of a whole line if what
- * was written last may have torn one. */
-static int make_ready(struct hcb_ledger *l, struct hcb_err *err)
+/* A write that was cut short may have left the beginning of what is pending at the end of
+ * the file, and the system may refuse to take it back: what is there is not written again.
+ * *n is 0 if something else, or nothing, stands behind the last line that is whole. */
+static int find_written(const struct hcb_ledger *l, int64_t size, size_t *n, struct hcb_err *err)
+{
+    char chunk[4096];
+    size_t done = 0, behind = size > l->bytes ? (size_t)(size - l->bytes) : 0;
+    *n = 0;
+    if (behind > l->pending.len)
+        return 0;
+    while (done < behind) {
+        size_t part = behind - done < sizeof(chunk) ? behind - done : sizeof(chunk);
+        int64_t got = hcb_pread(l->fd, chunk, part, l->bytes + (int64_t)done);
+        if (got < 0)
+            return hcb_fail_errno(err, "read %s", l->path);
+        if (got != (int64_t)part || memcmp(chunk, l->pending.data + done, part) != 0)
+            return 0;
+        done += part;
+    }
+    *n = behind;
+    return 0;
+}
+
+/* Opens the file if it is not. If what was written last may have torn a line, it is brought
+ * to the end of a whole one, or *written says how much of what is pending stands there. */
+static int make_ready(struct hcb_ledger *l, size_t *written, struct hcb_err *err)
 {
     bool doubtful = l->trouble || l->fd < 0;
-    int64_t torn;
+    int64_t size, torn;
+    *written = 0;
     if (l->fd < 0) {
         int fd = hcb_file_append(l->path, err);
         if (fd < 0)
             return fd;
         l->fd = fd;
     }
-    int rc = size_of(l->fd, l->path, &l->bytes, err);
+    int rc = size_of(l->fd, l->path, &size, err);
     if (rc == 0 && doubtful)
-        rc = cut_torn(l->fd, l->path, &l->bytes, &torn, err);
+        rc = find_written(l, size, written, err);
+    if (rc == 0 && doubtful && *written == 0)
+        rc = cut_torn(l->fd, l->path, &size, &torn, err);
+    if (rc == 0 && *written == 0)
+        l->bytes = size;
     return rc;
 }
 
 static int write_pending(struct hcb_ledger *l, struct hcb_err *err)
 {
-    int rc = make_ready(l, err);
-    if (rc == 0)
-        rc = hcb_file_write_once(l->fd, l->pending.data, l->pending.len, l->path, err);
+    size_t written;
+    int rc = make_ready(l, &written, err);
+    if (rc == 0 && written < l->pending.len)
+        rc = hcb_file_write_once(l->fd, l->pending.data + written, l->pending.len - written,
+                                 l->path, err);
     l->trouble = rc < 0;
     if (rc < 0)
         return rc;

@@ -11,7 +11,7 @@
 struct hcb_ledger {
     char *path;
     int fd;
-    int64_t bytes; /* size of the file, as far as we wrote it */
+    int64_t bytes; /* size of the file, as far as we wrote it whole */
     int64_t seq;   /* of the last line */
     struct hcb_buf pending;
     int64_t pending_lines;
@@ -21,6 +21,10 @@ struct hcb_ledger {
 
 /* More than this is not kept while the file cannot be written. */
 #define HCB_LEDGER_PENDING (4 << 20)
+
+/* Makes sure that so many lines can be added, with the values that an op carries left out
+ * if memory is short. What is to be answered is taken in only where its answer has room. */
+bool hcb_ledger_room(struct hcb_ledger *l, size_t lines);
 
 /* What is said of one op. */
 struct hcb_verdict {
@@ -49,7 +53,8 @@ void hcb_ledger_close(struct hcb_ledger *l);
 
 void hcb_ledger_add(struct hcb_ledger *l, const struct hcb_verdict *v); /* pending */
 /* Writes what is pending in one write. On failure it stays pending, and is tried
- * again by the next call (each of which fails: `trouble` says whether it is news). */
+ * again by the next call (each of which fails: `trouble` says whether it is news), which
+ * goes on where a write that was cut short stopped. */
 int hcb_ledger_flush(struct hcb_ledger *l, struct hcb_err *err);
 
 /* After the run directory was lost and found again: the next flush opens the file

@@ -46,6 +46,12 @@ void hcb_watch_set(struct hcb_watch *w, const struct hcb_sig *sig_before_reading
     take(w, bytes, n);
 }
 
+void hcb_watch_again(struct hcb_watch *w)
+{
+    memset(&w->sig, 0, sizeof(w->sig));
+    w->known = false;
+}
+
 static int gone(struct hcb_watch *w, const struct hcb_sig *sig)
 {
     bool was = w->sig.exists;

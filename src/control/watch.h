@@ -33,6 +33,9 @@ void hcb_watch_release(struct hcb_watch *w);
 void hcb_watch_set(struct hcb_watch *w, const struct hcb_sig *sig_before_reading,
                    const char *bytes, size_t n, int64_t now_ns);
 
+/* What is there counts as new, whatever it is: what came of it last time was not its fault. */
+void hcb_watch_again(struct hcb_watch *w);
+
 /* One stat when nothing happened. *content is reset. Negative: the file is there
  * and cannot be read (a directory, too large, ...), once while it lasts. */
 int hcb_watch_check(struct hcb_watch *w, int64_t now_ns, struct hcb_buf *content,

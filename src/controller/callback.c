@@ -67,6 +67,13 @@ static bool copy_map(struct hcb_value *to, const struct hcb_value *from)
     return true;
 }
 
+/* Of a file, also where it never loads: it is the first. */
+static bool watch_own(struct hcb_callback *cb)
+{
+    return cb->target.kind != HCB_TARGET_FILE ||
+           hcb_watches_get(&cb->loading.watches, cb->target.path);
+}
+
 static bool copy_op(struct hcb_callback *cb, const struct hcb_op *op)
 {
     cb->id = hcb_strdup(op->id);
@@ -75,7 +82,7 @@ static bool copy_op(struct hcb_callback *cb, const struct hcb_op *op)
     cb->target.symbol = hcb_strdup(op->target.symbol);
     return cb->id && cb->target.path && (cb->target.symbol || !op->target.symbol) &&
            copy_map(&cb->init, &op->init) && copy_map(&cb->set, &op->params) &&
-           copy_map(&cb->limits_given, &op->limits);
+           copy_map(&cb->limits_given, &op->limits) && watch_own(cb);
 }
 
 struct hcb_callback *hcb_callback_new(const struct hcb_op *op, const struct hcb_world *world,
@@ -105,6 +112,7 @@ struct attempt {
     struct hcb_loading loading;
     struct hcb_module module;
     struct hcb_script *script;
+    bool again; /* its text could not be read, which may pass */
 };
 
 static void attempt_release(struct attempt *a)
@@ -140,8 +148,11 @@ static int attempt_file(struct attempt *a, struct hcb_callback *cb, struct hcb_w
 {
     struct hcb_err err;
     attempt_init(a, world);
-    if (hcb_loading_target(&a->loading, &cb->target, &a->module, &err) < 0)
-        return hcb_fault_set(fault, HCB_FILE, "%s", err.text);
+    int status = hcb_loading_target(&a->loading, &cb->target, &a->module, &err);
+    a->again = status == HOTCB_ENOMEM || status == HOTCB_EIO;
+    if (status < 0)
+        return hcb_fault_set(fault, status == HOTCB_ENOMEM ? HCB_MEMORY : HCB_FILE, "%s",
+                             err.text);
     return attempt_script(a, cb, world, lenient, fault);
 }
 
@@ -158,6 +169,8 @@ static void learn_watches(struct hcb_callback *cb, struct attempt *a)
         *to = *from;
         *from = swap;
     }
+    if (a->again && cb->loading.watches.n > 0)
+        hcb_watch_again(&cb->loading.watches.v[0]);
 }
 
 static void read_wants(struct hcb_callback *cb, struct hcb_world *world)
@@ -236,33 +249,26 @@ void hcb_callback_clear_failure(struct hcb_callback *cb)
     if (cb->failed)
         memset(cb->due, 0, sizeof cb->due);
     cb->failed = false;
-    cb->fault_repeats = cb->full_reports = 0;
+    cb->fault_repeats = cb->full_reports = cb->failed_saves = 0;
     hcb_fault_clear(&cb->fault);
     hcb_failures_clear(&cb->recent);
 }
 
-/* What a new state is to know of an old one: of the version that runs, or else of an
- * earlier process. */
-static int take_saved(struct hcb_callback *cb, struct hcb_value *saved, struct hcb_fault *fault)
-{
-    if (!cb->script)
-        return hcb_value_copy(saved, &cb->saved)
-                   ? 0 : hcb_fault_set(fault, HCB_MEMORY, "out of memory");
-    return hcb_script_dead(cb->script) ? 0 : hcb_script_save(cb->script, saved, fault);
-}
-
-/* A save or restore that fails costs the state, never the load. false: the new state
- * has half of it. */
+/* A save or restore that fails costs the state, never the load. What a new state is to know
+ * is of the version that runs, or else of an earlier process. false: the new state has
+ * half of it. */
 static bool hand_over(struct hcb_callback *cb, struct attempt *a, struct hcb_world *world)
 {
     struct hcb_value saved = {0};
+    const struct hcb_value *known = cb->script ? &saved : &cb->saved;
     struct hcb_fault fault;
     int status = 0;
-    if (take_saved(cb, &saved, &fault) < 0)
+    bool runs = cb->script && !hcb_script_dead(cb->script);
+    if (runs && hcb_script_save(cb->script, &saved, &fault) < 0)
         hcb_log(world->log, HOTCB_WARN, cb->id, "save() failed, the new version starts "
                 "afresh: %s", fault.message);
-    else if (saved.type != HCB_NULL)
-        status = hcb_script_restore(a->script, &saved, &fault);
+    else if (known->type != HCB_NULL)
+        status = hcb_script_restore(a->script, known, &fault);
     if (status < 0)
         hcb_log(world->log, HOTCB_WARN, cb->id, "restore() failed, the new version starts "
                 "afresh: %s", fault.message);
@@ -312,6 +318,14 @@ static bool can_be_kept(const struct hcb_value *saved)
     return ok;
 }
 
+static void say_failed_save(struct hcb_callback *cb, struct hcb_world *world,
+                            const struct hcb_fault *fault)
+{
+    if (hcb_worth_saying(++cb->failed_saves))
+        hcb_log(world->log, HOTCB_WARN, cb->id, "save() failed at a checkpoint (%lld so far), "
+                "what it gave before is kept: %s", (long long)cb->failed_saves, fault->message);
+}
+
 void hcb_callback_checkpoint(struct hcb_callback *cb, struct hcb_world *world)
 {
     struct hcb_value saved = {0};
@@ -324,8 +338,7 @@ void hcb_callback_checkpoint(struct hcb_callback *cb, struct hcb_world *world)
         status = hcb_fault_set(&fault, HCB_RUNTIME, "more than %d KiB, or nested too deep",
                                SAVED_BYTES >> 10);
     if (status < 0) {
-        hcb_log(world->log, HOTCB_WARN, cb->id, "save() failed at a checkpoint, what it gave "
-                "before is kept: %s", fault.message);
+        say_failed_save(cb, world, &fault);
         hcb_value_release(&saved);
         return;
     }

@@ -12,6 +12,7 @@
 #include "controller/schedule.h"
 #include "env/event.h"
 #include "script/script.h"
+#include "sink/artifact.h"
 
 #define HCB_STEP_EVENTS 3 /* those that schedules count */
 
@@ -43,7 +44,9 @@ struct hcb_callback {
     struct hcb_schedule due[HCB_STEP_EVENTS];
 
     int64_t calls, failed_calls, cost_ns;
+    struct hcb_artifacts artifacts;
     int64_t lost_artifacts, too_much; /* calls that asked for more than they may */
+    int64_t failed_saves;             /* at checkpoints, since the last clean start */
     struct hcb_failures recent;
     bool failed;               /* stopped by a failure; cleared by a changed file or enable */
     struct hcb_fault fault;    /* the last one; reason HCB_FINE: none */

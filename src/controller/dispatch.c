@@ -1,6 +1,7 @@
 /* An event reaches the callbacks that want it; a failure is counted and contained. */
 #include "base/clock.h"
 #include "controller/run.h"
+#include "script/guard.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -72,10 +73,16 @@ static void call(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *env
 {
     struct hcb_fault fault;
     int64_t begin = hcb_clock_ns();
+    if (begin - h->guard_ns > HCB_GUARD_REFRESH_NS) {
+        hcb_guard_refresh();
+        h->guard_ns = begin;
+    }
     cb->calls++;
     int status = prepare(h, cb, env, &fault);
     if (status == 0) {
         status = hcb_script_handle(cb->script, h->registry.world.events.names[event], env, &fault);
+        if (hcb_is_child(h)) /* a lazy value forked, and this is the other one */
+            return;
         hcb_carry_out(h, cb, status == 0);
     }
     if (status < 0)
@@ -135,9 +142,17 @@ int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event)
     int64_t step = slot >= 0 ? count_step(h, env, slot, &backwards) : 0;
     if (h->registry.world.fresh)
         attach_fresh(h, env, id);
-    for (size_t i = 0; i < h->registry.n; i++)
-        if (hcb_callback_due(h->registry.v[i], id, step, backwards))
-            call(h, h->registry.v[i], env, id);
+    bool any = false;
+    for (size_t i = 0; i < h->registry.n && h->open; i++) {
+        if (!hcb_callback_due(h->registry.v[i], id, step, backwards))
+            continue;
+        if (!any)
+            hcb_script_begin();
+        any = true;
+        call(h, h->registry.v[i], env, id);
+    }
+    if (any)
+        hcb_script_end();
     if (id == HCB_CHECKPOINT)
         checkpoint(h);
     return 0;

@@ -71,7 +71,8 @@ static void write_plain(struct hcb_buf *b, const struct hcb_value *v)
     }
 }
 
-static bool read_value(const struct hcb_value *json, struct hcb_value *out);
+/* The readers return 0, HOTCB_EFORMAT or HOTCB_ENOMEM. */
+static int read_value(const struct hcb_value *json, struct hcb_value *out);
 
 /* Whether the spelling says more than the value. */
 static bool is_spelt(const struct hcb_value *v)
@@ -99,16 +100,16 @@ void hcb_exact_write(struct hcb_buf *b, const struct hcb_value *v)
     hcb_json_close(b, '}');
 }
 
-static bool read_real(const struct hcb_value *word, struct hcb_value *out)
+static int read_real(const struct hcb_value *word, struct hcb_value *out)
 {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
     const double reals[] = {NAN, HUGE_VAL, -HUGE_VAL};
     for (int i = 0; i < 3; i++)
         if (strcmp(word->u.text.s, words[i]) == 0) {
             hcb_value_real(out, reals[i]);
-            return true;
+            return 0;
         }
-    return false;
+    return HOTCB_EFORMAT;
 }
 
 static int hex_digit(char c)
@@ -116,79 +117,80 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static bool read_bytes(const struct hcb_value *list, struct hcb_value *out)
+static int read_bytes(const struct hcb_value *list, struct hcb_value *out)
 {
     const char *hex = list->u.list.v[0].u.text.s;
     size_t n = list->u.list.v[0].u.text.n / 2;
     if (!hcb_value_text(out, hex, n))
-        return false;
+        return HOTCB_ENOMEM;
     for (size_t i = 0; i < n; i++) {
         int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
         if (high < 0 || low < 0)
-            return false;
+            return HOTCB_EFORMAT;
         out->u.text.s[i] = (char)(high << 4 | low);
     }
-    return true;
+    return 0;
 }
 
-static bool read_spelt(const struct hcb_value *list, struct hcb_value *out)
+static int read_spelt(const struct hcb_value *list, struct hcb_value *out)
 {
-    if (!read_value(&list->u.list.v[0], out))
-        return false;
+    int status = read_value(&list->u.list.v[0], out);
+    if (status < 0)
+        return status;
     free(out->source);
     out->source = hcb_strdup(list->u.list.v[1].u.text.s);
-    return out->source != NULL;
+    return out->source ? 0 : HOTCB_ENOMEM;
 }
 
-static bool read_list_escape(const struct hcb_value *list, struct hcb_value *out)
+static int read_list_escape(const struct hcb_value *list, struct hcb_value *out)
 {
     size_t n = list->u.list.n;
     if (n == 0 || n > 2 || list->u.list.v[n - 1].type != HCB_TEXT)
-        return false;
+        return HOTCB_EFORMAT;
     return n == 1 ? read_bytes(list, out) : read_spelt(list, out);
 }
 
-static bool read_map(const struct hcb_value *json, struct hcb_value *out)
+static int read_map(const struct hcb_value *json, struct hcb_value *out)
 {
+    int status = 0;
     hcb_value_map(out);
-    for (size_t i = 0; i < json->u.map.n; i++) {
+    for (size_t i = 0; status == 0 && i < json->u.map.n; i++) {
         struct hcb_value *to = hcb_map_put(out, json->u.map.p[i].key);
-        if (!to || !read_value(&json->u.map.p[i].value, to))
-            return false;
+        status = to ? read_value(&json->u.map.p[i].value, to) : HOTCB_ENOMEM;
     }
-    return true;
+    return status;
 }
 
-static bool read_list(const struct hcb_value *json, struct hcb_value *out)
+static int read_list(const struct hcb_value *json, struct hcb_value *out)
 {
+    int status = 0;
     hcb_value_list(out);
-    for (size_t i = 0; i < json->u.list.n; i++) {
+    for (size_t i = 0; status == 0 && i < json->u.list.n; i++) {
         struct hcb_value *to = hcb_list_add(out);
-        if (!to || !read_value(&json->u.list.v[i], to))
-            return false;
+        status = to ? read_value(&json->u.list.v[i], to) : HOTCB_ENOMEM;
     }
-    return true;
+    return status;
 }
 
-static bool read_value(const struct hcb_value *json, struct hcb_value *out)
+static int read_value(const struct hcb_value *json, struct hcb_value *out)
 {
     const struct hcb_value *escaped =
         json->type == HCB_MAP && json->u.map.n == 1 ? hcb_map_get(json, "$") : NULL;
     if (escaped)
         return escaped->type == HCB_TEXT  ? read_real(escaped, out)
                : escaped->type == HCB_LIST ? read_list_escape(escaped, out)
-               : escaped->type == HCB_MAP  ? read_map(escaped, out) : false;
+               : escaped->type == HCB_MAP  ? read_map(escaped, out) : HOTCB_EFORMAT;
     if (json->type == HCB_MAP)
         return read_map(json, out);
     if (json->type == HCB_LIST)
         return read_list(json, out);
-    return hcb_value_copy(out, json);
+    return hcb_value_copy(out, json) ? 0 : HOTCB_ENOMEM;
 }
 
-bool hcb_exact_read(const struct hcb_value *json, struct hcb_value *out)
+int hcb_exact_read(const struct hcb_value *json, struct hcb_value *out)
 {
-    if (read_value(json, out))
-        return true;
-    hcb_value_release(out);
-    return false;
+    int status = read_value(json, out);
+    if (status < 0)
+        hcb_value_release(out);
+    return status;
 }

@@ -14,7 +14,7 @@
 
 void hcb_exact_write(struct hcb_buf *b, const struct hcb_value *v);
 
-/* *out is null before. false: out of memory, or no such JSON; *out is null then. */
-bool hcb_exact_read(const struct hcb_value *json, struct hcb_value *out);
+/* *out is null before, and after a failure. Errors: EFORMAT (no such JSON), ENOMEM. */
+int hcb_exact_read(const struct hcb_value *json, struct hcb_value *out);
 
 #endif

@@ -18,3 +18,10 @@ int hcb_failures_add(struct hcb_failures *f, int64_t call)
         recent += call - f->at[i] < HCB_FAILURE_WINDOW;
     return recent;
 }
+
+bool hcb_worth_saying(int64_t repeats)
+{
+    while (repeats >= 10 && repeats % 10 == 0)
+        repeats /= 10;
+    return repeats == 1;
+}

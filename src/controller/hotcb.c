@@ -1,5 +1,6 @@
 /* The public functions of a run: open, apply, close and what is asked in between. */
 #include "base/clock.h"
+#include "base/platform.h"
 #include "base/text.h"
 #include "controller/run.h"
 #include <errno.h>
@@ -12,6 +13,8 @@
 
 #define LOG_BYTES (INT64_C(8) << 20)
 #define METRICS_BYTES (INT64_C(256) << 20)
+#define ARTIFACT_BYTES (INT64_C(1) << 30)
+#define ARTIFACT_FILES 10000
 
 /* ---- texts ----------------------------------------------------------------- */
 
@@ -127,6 +130,7 @@ static int64_t poll_interval_ns(int64_t ms)
 static int init(struct hotcb *h, const hotcb_options *opt)
 {
     h->pid = getpid();
+    h->process = hcb_platform_process();
     h->lock.fd = h->ledger.fd = h->metrics.fd = -1;
     h->started_ns = h->rate_ns = hcb_clock_ns();
     h->started_wall = hcb_clock_wall();
@@ -136,6 +140,8 @@ static int init(struct hotcb *h, const hotcb_options *opt)
     h->resume = opt->resume != 0;
     h->log_bytes = or_default(opt->log_bytes, LOG_BYTES);
     h->metrics_bytes = or_default(opt->metrics_bytes, METRICS_BYTES);
+    h->artifact_bytes = or_default(opt->artifact_bytes, ARTIFACT_BYTES);
+    h->artifact_files = or_default(opt->artifact_files, ARTIFACT_FILES);
     hcb_log_init(&h->log, opt->log, opt->log_user, opt->log_level);
     name_run(h);
     set_limits(&h->registry.world.limits, opt);
@@ -204,22 +210,38 @@ static void say_history(struct hotcb *h)
                 skipped == 1 ? "" : "s", more);
 }
 
+/* Past the command that was answered last. Where it is not, the file is another one; where
+ * that cannot be found out, commands would be executed twice. */
+static int skip_answered(struct hotcb *h, int64_t offset)
+{
+    struct hcb_err err;
+    if (offset < h->commands.place.offset)
+        return 0;
+    int status = hcb_commands_skip_to(&h->commands, offset, &err);
+    if (status < 0 && status != HOTCB_EFORMAT)
+        return hcb_fail(&h->err, status, "%s", err.text);
+    if (status < 0)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
+    return 0;
+}
+
 /* What the state file does not know yet, because the process died between the two, the
  * ledger does. */
 static int open_history(struct hotcb *h)
 {
     struct hcb_ledger_end end;
-    struct hcb_err err;
     int64_t from;
-    hcb_state_read(h, &from);
+    struct hcb_err err;
+    if (hcb_state_read(h, &from, &err) < 0)
+        return hcb_fail(&h->err, err.code, "%s", err.text);
     if (hcb_ledger_open(&h->ledger, h->dir.ledger, from, &end, &h->err) < 0)
         return h->err.code;
     if (end.torn > 0)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s: cut off a half-written last line of %lld bytes",
                 h->dir.ledger, (long long)end.torn);
-    if (end.last_offset >= h->commands.place.offset &&
-        hcb_commands_skip_to(&h->commands, end.last_offset, &err) < 0)
-        hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
+    int status = skip_answered(h, end.last_offset);
+    if (status < 0)
+        return status;
     say_history(h);
     if (!h->resume)
         hcb_value_release(&h->before);
@@ -324,7 +346,7 @@ void hotcb_close(hotcb *h)
 
 static bool ready(hotcb *h)
 {
-    return h && h->open && !h->busy;
+    return h && h->open && !h->busy && !hcb_is_child(h);
 }
 
 static int not_ready(hotcb *h)
@@ -438,7 +460,7 @@ int hotcb_command(hotcb *h, const char *json)
 {
     struct hcb_op op;
     struct hcb_outcome out = {0};
-    if (!ready(h) || hcb_is_child(h))
+    if (!ready(h))
         return not_ready(h);
     if (!json)
         return hcb_fail(&h->err, HOTCB_EINVAL, "a command must be given");
@@ -447,6 +469,10 @@ int hotcb_command(hotcb *h, const char *json)
     h->registry.world.now_ns = hcb_clock_ns();
     if (h->resume)
         hcb_resume(h); /* what was there before comes before what is new */
+    if (h->resume || !hcb_ledger_room(&h->ledger, 1)) {
+        h->busy = false;
+        return hcb_fail_nomem(&h->err);
+    }
     int status = hcb_op_parse(json, strlen(json), &op, &out.err);
     op.origin = HCB_FROM_HOST;
     if (status == 0)

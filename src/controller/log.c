@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define LINE_BYTES 4096 /* of one line's text; the rest is cut */
+#define TEXT_BYTES 4300 /* of a line of the controller's own; a stop's reason fits */
 
 static void to_stderr(void *user, enum hotcb_level level, const char *callback, const char *line)
 {
@@ -38,6 +38,8 @@ void hcb_log_release(struct hcb_log *log)
 
 int hcb_log_open(struct hcb_log *log, const char *path, int64_t cap, struct hcb_err *err)
 {
+    if (!hcb_buf_reserve(&log->text, TEXT_BYTES) || !hcb_buf_reserve(&log->line, 2 * TEXT_BYTES))
+        return hcb_fail_nomem(err); /* what is said when memory is short needs none */
     int status = hcb_spool_open(&log->spool, path, cap, err);
     log->to_file = status == 0;
     return status;
@@ -73,35 +75,38 @@ static void format_line(struct hcb_log *log, enum hotcb_level level, const char 
 static void to_file(struct hcb_log *log, enum hotcb_level level, const char *id)
 {
     struct hcb_err err;
-    bool was = log->spool.trouble;
+    struct hcb_spool *spool = &log->spool;
+    bool was = spool->trouble;
     format_line(log, level, id);
-    if (log->line.oom)
+    if (log->line.oom) {
+        spool->dropped++;
         return;
-    int status = hcb_spool_write(&log->spool, log->line.data, log->line.len, &err);
+    }
+    int status = hcb_spool_write(spool, log->line.data, log->line.len, &err);
     hcb_buf_reset(&log->line);
     if (status < 0)
         hcb_buf_printf(&log->line, "%s; log lines are lost until that is mended", err.text);
-    else if (was && !log->spool.trouble)
-        hcb_buf_printf(&log->line, "%s is written again; %lld lines were lost", log->spool.path,
-                       (long long)log->spool.dropped);
+    else if (was && !spool->trouble)
+        hcb_buf_printf(&log->line, "%s is written again; %lld lines were lost", spool->path,
+                       (long long)spool->lost);
     if (log->line.len > 0)
         log->hook(log->user, HOTCB_WARN, NULL, hcb_buf_text(&log->line));
 }
 
-static void make_printable(struct hcb_log *log, const char *text, size_t n)
+static void make_printable(struct hcb_log *log, const char *text, size_t n, size_t whole)
 {
     hcb_buf_reset(&log->text);
-    hcb_text_printable(&log->text, text, n > LINE_BYTES ? hcb_utf8_cut(text, LINE_BYTES) : n);
-    if (n > LINE_BYTES)
-        hcb_buf_printf(&log->text, "... (%zu bytes)", n);
+    hcb_text_printable(&log->text, text, n);
+    if (n < whole)
+        hcb_buf_printf(&log->text, "... (%zu bytes)", whole);
 }
 
 void hcb_log_text(struct hcb_log *log, enum hotcb_level level, const char *id, const char *text,
-                  size_t n)
+                  size_t n, size_t whole)
 {
     if (level < log->level)
         return;
-    make_printable(log, text, n);
+    make_printable(log, text, n, whole);
     log->hook(log->user, level, id, hcb_buf_text(&log->text));
     if (log->to_file)
         to_file(log, level, id);
@@ -116,14 +121,16 @@ static void to_hook(struct hcb_log *log, enum hotcb_level level, const char *id)
 
 void hcb_log(struct hcb_log *log, enum hotcb_level level, const char *id, const char *fmt, ...)
 {
-    char text[2600];
+    char text[TEXT_BYTES];
     va_list ap;
     if (level < log->level)
         return;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    int n = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    make_printable(log, text, strlen(text));
+    size_t whole = n < 0 ? 0 : (size_t)n;
+    make_printable(log, text, whole < sizeof text ? whole : hcb_utf8_cut(text, sizeof text - 1),
+                   whole);
     if (id)
         to_hook(log, level, id);
     else

@@ -26,9 +26,9 @@ int hcb_log_open(struct hcb_log *log, const char *path, int64_t cap, struct hcb_
  * with the seconds since the run was opened by the monotonic clock; [hotcb] for lines
  * that are about no callback. */
 
-/* A line that callback `id` logged itself. */
+/* A line that callback `id` logged itself: the n bytes of it that were kept, of `whole`. */
 void hcb_log_text(struct hcb_log *log, enum hotcb_level level, const char *id, const char *text,
-                  size_t n);
+                  size_t n, size_t whole);
 /* A line of the controller's, about callback `id` or (NULL) the run. The hook gets it
  * without a callback, as "[id] text". */
 void hcb_log(struct hcb_log *log, enum hotcb_level level, const char *id, const char *fmt, ...)

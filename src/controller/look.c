@@ -1,6 +1,7 @@
 /* A look: what changed in the run directory becomes ops, ops become effects, and what
  * came of them is published. */
 #include "base/clock.h"
+#include "base/platform.h"
 #include "base/text.h"
 #include "controller/run.h"
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 #define LOCK_INTERVAL_NS 250000000
 #define ANSWERED_BYTES (4 << 20) /* of the ledger's end, looked through after a restart */
 #define PENDING_BYTES (256 << 10) /* of lines that the ledger cannot take */
+#define LINES_EACH 3              /* an op, and a stop and a disable that come of it */
+#define WAIT_LOOKS 100            /* for memory to read a command */
 #define HCB_NAME(path) (strrchr(path, '/') ? strrchr(path, '/') + 1 : (path))
 
 static bool apply_op(struct hotcb *h, const struct hcb_op *op)
@@ -21,6 +24,18 @@ static bool apply_op(struct hotcb *h, const struct hcb_op *op)
     return outcome.applied;
 }
 
+/* ---- memory ---------------------------------------------------------------- */
+
+/* What cannot be answered is not taken in; it stays where it is, for a later look. */
+static bool can_answer(struct hotcb *h, size_t ops)
+{
+    bool can = hcb_ledger_room(&h->ledger, ops * LINES_EACH);
+    if (!can && !h->starved)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "out of memory: what changed is taken in later");
+    h->starved = !can;
+    return can;
+}
+
 /* ---- scripts --------------------------------------------------------------- */
 
 static void said(void *user, const struct hcb_op *op, const struct hcb_outcome *outcome)
@@ -28,29 +43,56 @@ static void said(void *user, const struct hcb_op *op, const struct hcb_outcome *
     hcb_record(user, op, outcome);
 }
 
+static int look_scripts(struct hotcb *h)
+{
+    int n = 0;
+    for (size_t i = 0; i < h->registry.n && can_answer(h, 2); i++)
+        n += hcb_registry_check_files(&h->registry, i, said, h);
+    return n;
+}
+
 /* ---- hotcb.yaml ------------------------------------------------------------ */
 
+/* What memory was missing for is read again at the next look. false: it was before, too,
+ * and that was said. */
+static bool read_later(struct hotcb *h)
+{
+    bool news = !h->config_again;
+    h->config_again = true;
+    hcb_watch_again(&h->config_watch);
+    return news;
+}
+
 /* A file that is no configuration is said once, in the log, the ledger and, while it
- * lasts, the status. */
-static void refuse_config(struct hotcb *h, const struct hcb_err *err)
+ * lasts, the status. Returns how many ops that was. */
+static int refuse_config(struct hotcb *h, const struct hcb_err *err)
 {
     struct hcb_op op;
     struct hcb_outcome out = {.err = *err};
+    if (err->code == HOTCB_ENOMEM && !read_later(h))
+        return 0;
     hcb_op_init(&op);
     op.kind = HCB_OP_CONFIG;
     op.origin = HCB_FROM_YAML;
     free(h->config_error);
     h->config_error = hcb_strdup(err->text);
     hcb_record(h, &op, &out);
+    return 1;
 }
 
-/* Makes entry[key] what it is in `before`, or takes it away. */
+static void forget_config_error(struct hotcb *h)
+{
+    if (h->config_error)
+        h->changed = true;
+    free(h->config_error);
+    h->config_error = NULL;
+}
+
+/* Makes entry[key] what it is in `before`, or takes it away; so it counts as new, too. */
 static void put_back(struct hcb_value *entry, const struct hcb_value *before, const char *key)
 {
     const struct hcb_value *old = hcb_map_get(before, key);
-    if (old)
-        hcb_map_set(entry, key, old);
-    else
+    if (!old || !hcb_map_set(entry, key, old))
         hcb_map_remove(entry, key);
 }
 
@@ -69,19 +111,49 @@ static void unread(struct hcb_value *after, const struct hcb_value *before,
             put_back(params, hcb_map_get(old, "params"), op->params.u.map.p[i].key);
 }
 
+/* false: it is to be tried again, since memory ran out; that is recorded once. */
+static bool apply_config_op(struct hotcb *h, struct hcb_value *after, const struct hcb_op *op)
+{
+    struct hcb_outcome out;
+    hcb_registry_apply(&h->registry, op, &out);
+    bool starved = !out.applied && out.err.code == HOTCB_ENOMEM;
+    if (!starved || read_later(h))
+        hcb_record(h, op, &out);
+    if (starved && op->kind == HCB_OP_LOAD)
+        put_back(after, &h->config, op->id);
+    else if (!out.applied)
+        unread(after, &h->config, op);
+    return !starved;
+}
+
+/* The ops that lead from what was read to what is there now, and all that is needed so that
+ * none of them is lost. */
+static int prepare_config(struct hotcb *h, const struct hcb_value *after,
+                          const struct hcb_buf *text, struct hcb_ops *ops, struct hcb_err *err)
+{
+    int status = hcb_config_diff(&h->config, after, h->config_dir, ops, err);
+    if (status < 0)
+        return status;
+    bool room = hcb_buf_reserve(&h->config_text, text->len);
+    h->config_text.oom = false;
+    return room && can_answer(h, ops->n) ? 0 : hcb_fail_nomem(err);
+}
+
 static int apply_config(struct hotcb *h, struct hcb_value *after, const struct hcb_buf *text)
 {
     struct hcb_ops ops = {0};
     struct hcb_err err;
-    if (hcb_config_diff(&h->config, after, h->config_dir, &ops, &err) < 0) {
-        refuse_config(h, &err);
+    if (prepare_config(h, after, text, &ops, &err) < 0) {
+        hcb_ops_release(&ops);
         hcb_value_release(after);
-        return 1;
+        return refuse_config(h, &err);
     }
     int n = (int)ops.n;
+    forget_config_error(h);
+    bool whole = true;
     for (size_t i = 0; i < ops.n; i++)
-        if (!apply_op(h, &ops.v[i]))
-            unread(after, &h->config, &ops.v[i]);
+        whole = apply_config_op(h, after, &ops.v[i]) && whole;
+    h->config_again = !whole;
     hcb_ops_release(&ops);
     hcb_value_release(&h->config);
     h->config = *after;
@@ -91,25 +163,15 @@ static int apply_config(struct hotcb *h, struct hcb_value *after, const struct h
     return n;
 }
 
-static void forget_config_error(struct hotcb *h)
-{
-    if (h->config_error)
-        h->changed = true;
-    free(h->config_error);
-    h->config_error = NULL;
-}
-
 static int take_config(struct hotcb *h, const struct hcb_buf *text)
 {
     struct hcb_value after = {0};
     struct hcb_err err;
     const char *name = HCB_NAME(h->dir.config);
-    if (hcb_config_parse(hcb_buf_text(text), text->len, name, &after, &err) < 0) {
-        refuse_config(h, &err);
-        return 1;
-    }
-    forget_config_error(h);
+    if (hcb_config_parse(hcb_buf_text(text), text->len, name, &after, &err) < 0)
+        return refuse_config(h, &err);
     if (after.type == HCB_NULL) {
+        forget_config_error(h);
         hcb_log(&h->log, HOTCB_INFO, NULL, "%s is empty; what it said before still holds",
                 h->dir.config);
         return 0;
@@ -123,10 +185,8 @@ static int look_config(struct hotcb *h, int64_t now_ns)
     int event = hcb_watch_check(&h->config_watch, now_ns, &h->config_new, &err);
     if (event < 0 || event == HCB_WATCH_GONE)
         h->config_watch.known = false; /* once it can be read, it is, whatever is in it */
-    if (event < 0) {
-        refuse_config(h, &err);
-        return 1;
-    }
+    if (event < 0)
+        return refuse_config(h, &err);
     if (event == HCB_WATCH_GONE)
         forget_config_error(h);
     if (event == HCB_WATCH_GONE && h->config.type != HCB_NULL)
@@ -137,12 +197,25 @@ static int look_config(struct hotcb *h, int64_t now_ns)
 
 /* ---- commands -------------------------------------------------------------- */
 
-static void take_line(struct hotcb *h, const struct hcb_line *line)
+/* Memory is missing to read the command that stands here: it waits, but not for ever, or
+ * one that needs more than there is would hold up all others. */
+static bool can_wait(struct hotcb *h, const struct hcb_line *line)
+{
+    if (h->waiting_at != line->offset)
+        h->waited = 0;
+    h->waiting_at = line->offset;
+    return h->waited++ < WAIT_LOOKS;
+}
+
+/* false: it was not taken in, since memory ran out. */
+static bool take_line(struct hotcb *h, const struct hcb_line *line)
 {
     struct hcb_op op;
     struct hcb_outcome out = {0};
     struct hcb_err why;
     int status;
+    if (!can_answer(h, 1))
+        return false;
     hcb_op_init(&op);
     if (line->too_long)
         status = hcb_fail(&why, HOTCB_EFORMAT, "longer than %d KiB", HCB_LINE_BYTES >> 10);
@@ -153,6 +226,10 @@ static void take_line(struct hotcb *h, const struct hcb_line *line)
     op.line = line->number;
     if (status == 0)
         status = hcb_run_resolve(h, &op, &why);
+    if (status == HOTCB_ENOMEM && can_wait(h, line)) {
+        hcb_op_release(&op);
+        return false;
+    }
     if (status == 0 && hcb_names_have(&h->answered, op.cmd)) {
         h->repeated++;
     } else if (status == 0) {
@@ -163,6 +240,7 @@ static void take_line(struct hotcb *h, const struct hcb_line *line)
         hcb_record(h, &op, &out);
     }
     hcb_op_release(&op);
+    return true;
 }
 
 /* The file is read from its beginning, and that must be known to a later process before
@@ -171,12 +249,18 @@ static void take_line(struct hotcb *h, const struct hcb_line *line)
 static bool restart_commands(struct hotcb *h)
 {
     struct hcb_err err;
-    h->restarting = !hcb_state_write(h);
-    if (h->restarting)
+    bool news = !h->restarting;
+    h->restarting = true;
+    if (h->ledger.trouble || !hcb_state_write(h)) /* what is pending is answered, too */
         return false;
     hcb_names_release(&h->answered);
-    if (hcb_ledger_commands(h->dir.ledger, ANSWERED_BYTES, &h->answered, &err) < 0)
-        hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
+    if (hcb_ledger_commands(h->dir.ledger, ANSWERED_BYTES, &h->answered, &err) < 0) {
+        if (news)
+            hcb_log(&h->log, HOTCB_WARN, NULL, "%s; no command is taken in until it can be read",
+                    err.text);
+        return false;
+    }
+    h->restarting = false;
     return true;
 }
 
@@ -226,7 +310,10 @@ static int look_commands(struct hotcb *h, int64_t now_ns)
         return 0;
     }
     for (; hcb_commands_next(&h->commands, &line); n++)
-        take_line(h, &line);
+        if (!take_line(h, &line)) {
+            hcb_commands_put_back(&h->commands, &line);
+            break;
+        }
     say_repeated(h);
     return n;
 }
@@ -253,6 +340,16 @@ static void check_spools(struct hotcb *h)
         hcb_spool_reopen(&h->metrics);
 }
 
+/* Until come_back() says otherwise. */
+static void lose(struct hotcb *h)
+{
+    h->lost = true;
+    if (h->log.to_file)
+        hcb_spool_hold(&h->log.spool);
+    if (h->metrics_open)
+        hcb_spool_hold(&h->metrics);
+}
+
 /* A directory of that name is there again: our files in it are new. */
 static void come_back(struct hotcb *h, const struct hcb_sig *sig)
 {
@@ -277,7 +374,7 @@ static bool lock_is_held(struct hotcb *h, int64_t now_ns)
     h->last_lock_ns = now_ns;
     if (hcb_run_lock(h, &err) == 0)
         return true;
-    h->lost = true;
+    lose(h);
     hcb_log(&h->log, HOTCB_ERROR, NULL, "%s; training and callbacks go on, nothing is read or "
             "written until it is free", err.text);
     return false;
@@ -293,7 +390,7 @@ static bool directory_is_there(struct hotcb *h)
     if (!h->lost)
         hcb_log(&h->log, HOTCB_WARN, NULL, "the run directory %s is gone; training and callbacks "
                 "go on, nothing is read or written until it is there again", h->dir.dir);
-    h->lost = true;
+    lose(h);
     if (sig.exists)
         come_back(h, &sig);
     return !h->lost;
@@ -303,7 +400,7 @@ static bool directory_is_there(struct hotcb *h)
 
 bool hcb_is_child(struct hotcb *h)
 {
-    if (getpid() == h->pid)
+    if (hcb_platform_process() == h->process)
         return false;
     h->open = false;
     hcb_fail(&h->err, HOTCB_EINVAL, "a forked child applies nothing; its parent owns the run");
@@ -346,9 +443,11 @@ int hcb_look(struct hotcb *h)
         h->registry.world.now_ns = begin;
         if (h->resume)
             n += hcb_resume(h);
-        n += hcb_registry_check_files(&h->registry, said, h);
-        n += look_config(h, begin);
-        n += look_commands(h, begin);
+        if (!h->resume) {
+            n += look_scripts(h);
+            n += look_config(h, begin);
+            n += look_commands(h, begin);
+        }
         if (h->changed || h->ledger.trouble)
             hcb_publish(h);
         else

@@ -127,7 +127,7 @@ int hcb_loading_target(struct hcb_loading *l, const struct hcb_target *target,
         return hcb_fail_nomem(err);
     int status = read_watched(l, target->path, m, err);
     if (status == 0 && is_blank(&m->text))
-        status = hcb_fail(err, HOTCB_EIO, "%s: is empty", m->chunkname + 1);
+        status = hcb_fail(err, HOTCB_EFORMAT, "%s: is empty", m->chunkname + 1);
     return status;
 }
 

@@ -69,13 +69,6 @@ void hcb_record_own(struct hotcb *h, enum hcb_op_kind kind, enum hcb_origin orig
 
 /* ---- what scripts asked for ------------------------------------------------ */
 
-bool hcb_worth_saying(int64_t repeats)
-{
-    while (repeats >= 10 && repeats % 10 == 0)
-        repeats /= 10;
-    return repeats == 1;
-}
-
 static void do_stop(struct hotcb *h, struct hcb_callback *cb, const char *why, size_t n)
 {
     struct hcb_buf reason = {0};
@@ -115,31 +108,43 @@ static void write_scalars(struct hotcb *h)
     bool was = h->metrics.trouble;
     if (lines->oom)
         hcb_log(&h->log, HOTCB_WARN, NULL, "out of memory: the scalars of one call are lost");
-    else if (lines->len > 0 && h->metrics_open && !h->lost &&
-        hcb_spool_write(&h->metrics, lines->data, lines->len, &err) < 0)
+    else if (lines->len > 0 && h->metrics_open &&
+             hcb_spool_write(&h->metrics, lines->data, lines->len, &err) < 0)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s; scalars are lost until that is mended", err.text);
     if (was && !h->metrics.trouble)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s is written again; %lld lines were lost",
-                h->dir.metrics, (long long)h->metrics.dropped);
+                h->dir.metrics, (long long)h->metrics.lost);
     hcb_buf_reset(lines);
+}
+
+static int write_artifact(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
+                          const char *name, const char *bytes, struct hcb_err *err)
+{
+    int status = hcb_artifact_check(name, e->text_len, err);
+    if (status == 0 && h->lost)
+        status = hcb_fail(err, HOTCB_EIO, "the run directory is gone");
+    if (status < 0)
+        return status;
+    char *text = strndup(name, e->text_len);
+    struct hcb_artifact a = {
+        .artifacts = h->dir.artifacts, .id = cb->id, .name = text, .bytes = bytes,
+        .n = e->bytes_len, .append = e->append,
+    };
+    cb->artifacts.max_bytes = h->artifact_bytes;
+    cb->artifacts.max_entries = h->artifact_files;
+    status = text ? hcb_artifact_write(&a, &cb->artifacts, hcb_clock_ns(), err)
+                  : hcb_fail_nomem(err);
+    free(text);
+    return status;
 }
 
 static void do_artifact(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
                         const char *name, const char *bytes)
 {
     struct hcb_err err;
-    char *text = h->lost ? NULL : strndup(name, e->text_len);
-    int status = hcb_artifact_check(name, e->text_len, &err);
-    if (status == 0 && h->lost)
-        status = hcb_fail(&err, HOTCB_EIO, "the run directory is gone");
-    else if (status == 0 && !text)
-        status = hcb_fail_nomem(&err);
-    if (status == 0)
-        status = hcb_artifact_write(h->dir.artifacts, cb->id, text, bytes, e->bytes_len,
-                                    e->append, &err);
-    free(text);
-    if (status == 0)
+    if (write_artifact(h, cb, e, name, bytes, &err) == 0)
         return;
+    h->lost_artifacts++;
     cb->lost_artifacts++;
     if (!h->lost && hcb_worth_saying(cb->lost_artifacts))
         hcb_log(&h->log, HOTCB_WARN, cb->id, "artifact not written (%lld so far): %s",
@@ -152,7 +157,9 @@ static void do_effect(struct hotcb *h, struct hcb_callback *cb, const struct hcb
     const char *bytes = hcb_buf_text(&h->registry.world.effects.bytes);
     const char *text = bytes + e->text;
     switch (e->kind) {
-    case HCB_EFFECT_LOG: hcb_log_text(&h->log, e->level, cb->id, text, e->text_len); break;
+    case HCB_EFFECT_LOG:
+        hcb_log_text(&h->log, e->level, cb->id, text, e->text_len, e->whole_len);
+        break;
     case HCB_EFFECT_STOP: do_stop(h, cb, text, e->text_len); break;
     case HCB_EFFECT_DISABLE: do_disable(h, cb); break;
     case HCB_EFFECT_SCALAR:

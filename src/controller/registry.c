@@ -35,12 +35,15 @@ struct hcb_callback *hcb_registry_find(const struct hcb_registry *r, const char 
     return i < r->n ? r->v[i] : NULL;
 }
 
-static bool reserve(struct hcb_registry *r)
+bool hcb_registry_reserve(struct hcb_registry *r, size_t more)
 {
-    struct hcb_callback **v = hcb_grow(r->v, r->n, &r->cap, sizeof *v);
-    if (v)
+    while (r->cap < r->n + more) {
+        struct hcb_callback **v = hcb_grow(r->v, r->cap, &r->cap, sizeof *v);
+        if (!v)
+            return false;
         r->v = v;
-    return v != NULL;
+    }
+    return true;
 }
 
 /* ---- outcomes -------------------------------------------------------------- */
@@ -143,7 +146,7 @@ static void load_at(struct hcb_registry *r, size_t i, struct hcb_callback *cb, b
 
 void hcb_registry_adopt(struct hcb_registry *r, struct hcb_callback *cb, struct hcb_outcome *out)
 {
-    if (reserve(r)) {
+    if (hcb_registry_reserve(r, 1)) {
         load_at(r, index_of(r, cb->id), cb, true, out);
         return;
     }
@@ -154,7 +157,7 @@ void hcb_registry_adopt(struct hcb_registry *r, struct hcb_callback *cb, struct 
 static void op_load(struct hcb_registry *r, const struct hcb_op *op, struct hcb_outcome *out)
 {
     size_t i = index_of(r, op->id);
-    if (!reserve(r)) {
+    if (!hcb_registry_reserve(r, 1)) {
         hcb_fail_nomem(&out->err);
         return;
     }
@@ -393,12 +396,8 @@ static int check_own(struct hcb_registry *r, struct hcb_callback *cb, hcb_said_f
     return 1;
 }
 
-int hcb_registry_check_files(struct hcb_registry *r, hcb_said_fn *say, void *user)
+int hcb_registry_check_files(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *user)
 {
-    int n = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        n += check_own(r, r->v[i], say, user);
-        n += check_heir(r, i, say, user);
-    }
-    return n;
+    int n = check_own(r, r->v[i], say, user);
+    return n + check_heir(r, i, say, user);
 }

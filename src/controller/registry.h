@@ -26,14 +26,17 @@ struct hcb_outcome {
 void hcb_registry_apply(struct hcb_registry *r, const struct hcb_op *op,
                         struct hcb_outcome *outcome);
 
+/* Room for so many more callbacks. */
+bool hcb_registry_reserve(struct hcb_registry *r, size_t more);
+
 /* Loads a callback that is not there yet and was there before; what does not load is
- * listed as failed. Takes over cb. */
+ * listed as failed. Takes over cb, which needs no memory where there is room. */
 void hcb_registry_adopt(struct hcb_registry *r, struct hcb_callback *cb,
                         struct hcb_outcome *outcome);
 
-/* Looks at the files of every callback; each changed one becomes a reload (or a
- * second try at a load), reported by `say`. Returns how many there were. */
+/* Looks at the files of the callback at i; a changed one becomes a reload (or a second try
+ * at a load), reported by `say`, at most twice. Returns how many there were. */
 typedef void hcb_said_fn(void *user, const struct hcb_op *op, const struct hcb_outcome *outcome);
-int hcb_registry_check_files(struct hcb_registry *r, hcb_said_fn *say, void *user);
+int hcb_registry_check_files(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *user);
 
 #endif

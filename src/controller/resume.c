@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "controller/exact.h"
 #include "controller/run.h"
+#include <stdlib.h>
 #include <string.h>
 
 static const struct hcb_value *entries(const struct hotcb *h)
@@ -23,15 +24,23 @@ int hcb_resumable(const struct hotcb *h)
 }
 
 /* A part is JSON as text, see put_exact() in state.c. */
-static bool read_part(const struct hcb_value *entry, const char *key, struct hcb_value *out)
+static int read_part(const struct hcb_value *entry, const char *key, struct hcb_value *out)
 {
     const char *text = hcb_map_text(entry, key, NULL);
     struct hcb_value json = {0};
     if (!text)
-        return true;
-    bool ok = hcb_json_parse(text, strlen(text), &json, NULL) == 0 && hcb_exact_read(&json, out);
+        return 0;
+    int status = hcb_json_parse(text, strlen(text), &json, NULL);
+    if (status == 0)
+        status = hcb_exact_read(&json, out);
     hcb_value_release(&json);
-    return ok;
+    return status;
+}
+
+static int read_limits(const struct hcb_value *entry, struct hcb_value *out)
+{
+    const struct hcb_value *limits = hcb_map_get(entry, "limits");
+    return !limits || hcb_value_copy(out, limits) ? 0 : HOTCB_ENOMEM;
 }
 
 /* An entry of the state as the load that would have made it. */
@@ -45,15 +54,23 @@ static int read_entry(const struct hcb_value *entry, struct hcb_op *op, struct h
     op->origin = HCB_FROM_RESUME;
     op->desired = true;
     op->enabled = hcb_map_bool(entry, "enabled", true) ? HCB_YES : HCB_NO;
+    const char *symbol = hcb_map_text(target, "symbol", NULL);
     op->id = hcb_strdup(id);
     op->target.kind = strcmp(hcb_map_text(target, "kind", ""), "module") == 0 ? HCB_TARGET_MODULE
                                                                            : HCB_TARGET_FILE;
     op->target.path = hcb_strdup(hcb_map_text(target, "path", ""));
-    op->target.symbol = hcb_strdup(hcb_map_text(target, "symbol", NULL));
-    if (!op->id || !op->target.path || !read_part(entry, "init", &op->init) ||
-        !read_part(entry, "params", &op->params) || !read_part(entry, "limits", &op->limits))
-        return hcb_fail(err, HOTCB_EFORMAT, "its entry in hotcb.state.json cannot be read");
-    return 0;
+    op->target.symbol = hcb_strdup(symbol);
+    if (!op->id || !op->target.path || (symbol && !op->target.symbol))
+        return hcb_fail_nomem(err);
+    int status = read_part(entry, "init", &op->init);
+    if (status == 0)
+        status = read_part(entry, "params", &op->params);
+    if (status == 0)
+        status = read_limits(entry, &op->limits);
+    if (status == HOTCB_ENOMEM)
+        return hcb_fail_nomem(err);
+    return status < 0 ? hcb_fail(err, HOTCB_EFORMAT, "its entry in hotcb.state.json cannot be "
+                                 "read") : 0;
 }
 
 static enum hcb_origin origin_of(const struct hcb_value *entry)
@@ -66,58 +83,115 @@ static enum hcb_origin origin_of(const struct hcb_value *entry)
 }
 
 /* What the load itself does not carry, before the script is set up. */
-static void inherit(struct hcb_callback *cb, const struct hcb_value *entry,
-                    struct hcb_log *log)
+static int inherit(struct hcb_callback *cb, const struct hcb_value *entry, struct hcb_log *log)
 {
     cb->origin = origin_of(entry);
     cb->resumed = true;
     cb->calls = hcb_map_int(entry, "calls", 0);
     cb->failed_calls = hcb_map_int(entry, "failures", 0);
-    if (!read_part(entry, "saved", &cb->saved))
+    int status = read_part(entry, "saved", &cb->saved);
+    if (status < 0 && status != HOTCB_ENOMEM)
         hcb_log(log, HOTCB_WARN, cb->id, "what save() gave cannot be read any more");
+    return status;
 }
 
-static void resume_entry(struct hotcb *h, const struct hcb_value *entry)
-{
+/* An entry on its way: the callback, not loaded yet, or why there is none. */
+struct revived {
     struct hcb_op op;
-    struct hcb_outcome out = {0};
-    hcb_op_init(&op);
-    if (read_entry(entry, &op, &out.err) == 0) {
-        struct hcb_callback *cb = hcb_callback_new(&op, &h->registry.world, &out.err);
-        if (cb) {
-            inherit(cb, entry, &h->log);
-            hcb_registry_adopt(&h->registry, cb, &out);
-        }
+    struct hcb_callback *cb;
+    struct hcb_err err;
+};
+
+static int revive(struct hotcb *h, const struct hcb_value *entry, struct revived *r)
+{
+    int status = read_entry(entry, &r->op, &r->err);
+    if (status < 0)
+        return status;
+    r->cb = hcb_callback_new(&r->op, &h->registry.world, &r->err);
+    return r->cb ? inherit(r->cb, entry, &h->log) : r->err.code;
+}
+
+static void release_all(struct revived *all, size_t n)
+{
+    for (size_t i = 0; all && i < n; i++) {
+        hcb_op_release(&all[i].op);
+        hcb_callback_free(all[i].cb);
     }
-    hcb_record(h, &op, &out);
-    hcb_op_release(&op);
+    free(all);
+}
+
+/* All that takes memory, before anything is done: what cannot be resumed now can be later,
+ * as long as nothing was. NULL: there was not enough. */
+static struct revived *revive_all(struct hotcb *h, const struct hcb_value *list, size_t n)
+{
+    struct revived *all = calloc(n + 1, sizeof *all);
+    bool ok = all && hcb_ledger_room(&h->ledger, n) && hcb_registry_reserve(&h->registry, n);
+    for (size_t i = 0; all && i < n; i++)
+        hcb_op_init(&all[i].op);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = revive(h, &list->u.list.v[i], &all[i]) != HOTCB_ENOMEM;
+    if (ok)
+        return all;
+    release_all(all, n);
+    return NULL;
+}
+
+static void resume_entry(struct hotcb *h, struct revived *r)
+{
+    struct hcb_outcome out = {.err = r->err};
+    if (r->cb)
+        hcb_registry_adopt(&h->registry, r->cb, &out);
+    r->cb = NULL;
+    hcb_record(h, &r->op, &out);
 }
 
 /* Values lose their spelling in JSON, so the text is what was kept. */
-static void resume_config(struct hotcb *h)
+static int resume_config(struct hotcb *h)
 {
     const char *text = hcb_map_text(&h->before, "config", "");
     struct hcb_err err;
-    if (hcb_config_parse(text, strlen(text), h->dir.config, &h->config, &err) < 0)
+    hcb_buf_reset(&h->config_text);
+    hcb_buf_str(&h->config_text, text);
+    int status = h->config_text.oom ? HOTCB_ENOMEM
+                                    : hcb_config_parse(text, strlen(text), h->dir.config,
+                                                       &h->config, &err);
+    if (status < 0)
+        hcb_buf_reset(&h->config_text);
+    if (status < 0 && status != HOTCB_ENOMEM)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s: hotcb.yaml as it was read before cannot be read "
                 "any more, so all of it is applied anew: %s", h->dir.state, err.text);
-    else
-        hcb_buf_str(&h->config_text, text);
+    return status;
+}
+
+static int starve(struct hotcb *h)
+{
+    if (!h->starved)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "out of memory: what was there before is resumed, and "
+                "what changed is taken in, later");
+    h->starved = true;
+    return 0;
 }
 
 int hcb_resume(struct hotcb *h)
 {
     const struct hcb_value *list = entries(h);
-    int n = list ? (int)list->u.list.n : 0;
-    h->resume = false;
-    if (h->before.type != HCB_MAP)
+    size_t n = list ? list->u.list.n : 0;
+    if (h->before.type != HCB_MAP) {
+        h->resume = false;
         return 0;
-    hcb_log(&h->log, HOTCB_INFO, NULL, "resuming run %s: %d callback%s",
+    }
+    struct revived *all = revive_all(h, list, n);
+    if (!all || resume_config(h) == HOTCB_ENOMEM) {
+        release_all(all, n);
+        return starve(h);
+    }
+    h->resume = h->starved = false;
+    hcb_log(&h->log, HOTCB_INFO, NULL, "resuming run %s: %zu callback%s",
             hcb_map_text(&h->before, "run", "?"), n, n == 1 ? "" : "s");
-    resume_config(h);
-    for (int i = 0; i < n; i++)
-        resume_entry(h, &list->u.list.v[i]);
+    for (size_t i = 0; i < n; i++)
+        resume_entry(h, &all[i]);
+    release_all(all, n);
     hcb_value_release(&h->before);
     h->changed = true;
-    return n;
+    return (int)n;
 }

@@ -16,11 +16,13 @@ struct hotcb {
     struct hcb_err err; /* of the last failing call */
     bool open;
     bool busy;          /* a public function runs: what it calls must not call another */
-    pid_t pid;          /* a forked child has another, and does nothing */
+    pid_t pid;
+    uint64_t process;   /* a forked child is another one, and does nothing */
     char run[48];       /* "20261130-022920-4711-3f2a" */
     char host[64];
     char *framework;
     int64_t log_bytes, metrics_bytes;
+    int64_t artifact_bytes, artifact_files; /* of each callback */
 
     struct hcb_rundir dir;
     struct hcb_sig dir_sig; /* the directory we opened; another one in its place is new */
@@ -60,6 +62,10 @@ struct hotcb {
     bool restarting;           /* the command file was replaced, and that is not saved yet */
     struct hcb_names answered; /* commands that are not executed again, while it is read anew */
     int64_t repeated;          /* how many of them came */
+    bool starved;              /* no memory to answer with, and that was said */
+    bool config_again;         /* nor to take in all of hotcb.yaml: said, tried at each look */
+    int64_t waiting_at;        /* offset of the command that there was no memory to read, */
+    int waited;                /* and at how many looks */
     int64_t unfinished;        /* size of the command file whose last line was complained of */
 
     int64_t started_ns, last_status_ns, last_lock_ns;
@@ -69,7 +75,8 @@ struct hotcb {
     double steps_per_s; /* negative: not known */
     struct hcb_cost cost;
     int64_t apply_ns; /* what this apply has cost so far */
-    int64_t dropped_effects;
+    int64_t guard_ns; /* when the guard was last refreshed */
+    int64_t dropped_effects, lost_artifacts;
 
     char last_op[16], last_id[128], last_cmd[256], last_error[256]; /* for status */
     struct hcb_value last_params; /* of a set_params, else null */
@@ -84,8 +91,6 @@ void hcb_record(struct hotcb *h, const struct hcb_op *op, const struct hcb_outco
 void hcb_record_own(struct hotcb *h, enum hcb_op_kind kind, enum hcb_origin origin, char *id,
                     enum hcb_reason reason, const char *why);
 void hcb_carry_out(void *run, struct hcb_callback *cb, bool ok); /* of struct hcb_world */
-/* 1, 10, 100, 1000, ...: what goes on is said at first, then less and less often. */
-bool hcb_worth_saying(int64_t repeats);
 
 /* look.c: takes in what changed. Returns the number of ops. */
 int hcb_look(struct hotcb *h);
@@ -111,11 +116,13 @@ void hcb_callbacks_json(struct hcb_buf *b, const struct hotcb *h);
 /* state.c */
 bool hcb_state_write(struct hotcb *h); /* false: not written; said once while it lasts */
 /* Reads hotcb.state.json into commands.place and h->before; *ledger_bytes comes with it.
- * A file that is not there or damaged is as good as none: the ledger knows the rest. */
-void hcb_state_read(struct hotcb *h, int64_t *ledger_bytes);
+ * A file that is not there or damaged is as good as none: the ledger knows the rest. But
+ * one that cannot be read now is a failure where it is to be resumed from. */
+int hcb_state_read(struct hotcb *h, int64_t *ledger_bytes, struct hcb_err *err);
 
 /* resume.c: what h->before had is there again, before anything else is taken in.
- * Returns the number of callbacks. */
+ * Returns the number of callbacks. Where memory is missing, nothing is done, and h->resume
+ * stays set: it is tried again. */
 int hcb_resume(struct hotcb *h);
 int hcb_resumable(const struct hotcb *h); /* callbacks in it that a command had loaded */
 

@@ -136,23 +136,26 @@ static void read_place(struct hotcb *h, const struct hcb_value *state)
         h->commands.place = place;
 }
 
-void hcb_state_read(struct hotcb *h, int64_t *ledger_bytes)
+int hcb_state_read(struct hotcb *h, int64_t *ledger_bytes, struct hcb_err *err)
 {
     struct hcb_value state = {0};
-    struct hcb_err err;
     *ledger_bytes = 0;
     hcb_buf_reset(&h->text);
-    int status = hcb_file_read(h->dir.state, STATE_BYTES, &h->text, &err);
+    int status = hcb_file_read(h->dir.state, STATE_BYTES, &h->text, err);
     if (status == HOTCB_ENOENT)
-        return;
+        return 0;
     if (status == 0)
-        status = hcb_json_parse(hcb_buf_text(&h->text), h->text.len, &state, &err);
+        status = hcb_json_parse(hcb_buf_text(&h->text), h->text.len, &state, err);
+    if (status < 0 && status != HOTCB_EFORMAT && h->resume)
+        return hcb_fail(err, status, "%s: %s; nothing can be resumed without it", h->dir.state,
+                        err->text);
     if (status < 0) {
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s: %s; the ledger tells what was answered",
-                h->dir.state, err.text);
-        return;
+                h->dir.state, err->text);
+        return 0;
     }
     read_place(h, &state);
     *ledger_bytes = hcb_map_int(&state, "ledger_bytes", 0);
     h->before = state;
+    return 0;
 }

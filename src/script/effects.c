@@ -35,6 +35,14 @@ static bool *once(struct hcb_effects *e, enum hcb_effect_kind kind)
     return kind == HCB_EFFECT_DISABLE ? &e->disable : NULL;
 }
 
+/* How much of a text is kept. */
+static size_t kept(enum hcb_effect_kind kind, const char *text, size_t n)
+{
+    size_t most = kind == HCB_EFFECT_LOG ? HCB_LOG_LINE_BYTES
+                : kind == HCB_EFFECT_STOP ? STOP_BYTES : n;
+    return n > most ? hcb_utf8_cut(text, most) : n;
+}
+
 static bool fits(const struct hcb_effects *e, size_t text_len, size_t bytes_len)
 {
     return e->n < HCB_EFFECTS_MAX && text_len <= HCB_EFFECTS_BYTES &&
@@ -55,10 +63,10 @@ struct hcb_effect *hcb_effects_add_bytes(struct hcb_effects *e, enum hcb_effect_
                                          size_t bytes_len)
 {
     bool *said = once(e, kind);
+    size_t whole_len = text_len;
     if (said && *said)
         return NULL;
-    if (said && text_len > STOP_BYTES)
-        text_len = hcb_utf8_cut(text, STOP_BYTES);
+    text_len = kept(kind, text, text_len);
     bool file = kind == HCB_EFFECT_ARTIFACT;
     if ((!said && !fits(e, text_len, bytes_len)) || !room(e) ||
         (file && e->files == HCB_EFFECTS_FILES) ||
@@ -76,6 +84,7 @@ struct hcb_effect *hcb_effects_add_bytes(struct hcb_effects *e, enum hcb_effect_
     x->level = HOTCB_INFO;
     x->text = e->bytes.len;
     x->text_len = text_len;
+    x->whole_len = whole_len;
     hcb_buf_add(&e->bytes, text, text_len);
     x->bytes = e->bytes.len;
     x->bytes_len = bytes_len;

@@ -13,6 +13,8 @@
 #define HCB_EFFECTS_BYTES (8 << 20)
 #define HCB_EFFECTS_FILES 16 /* artifacts */
 
+#define HCB_LOG_LINE_BYTES 4096 /* of a log line; the rest is cut at once, and named */
+
 enum hcb_effect_kind {
     HCB_EFFECT_LOG,      /* text: the line */
     HCB_EFFECT_SCALAR,   /* text: the key */
@@ -29,6 +31,7 @@ struct hcb_effect {
     int64_t step, i;
     double d;
     size_t text, text_len;   /* offsets into hcb_effects.bytes */
+    size_t whole_len;        /* of the text, before it was cut */
     size_t bytes, bytes_len;
 };
 

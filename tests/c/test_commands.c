@@ -235,6 +235,65 @@ static void test_stopping_early(void **state)
     hcb_commands_release(&c);
 }
 
+/* A line that was put back comes again, and nothing else does; to a later process, too. */
+static void test_put_back(void **state)
+{
+    struct hcb_commands c;
+    struct hcb_line line;
+    struct hcb_buf got = {0};
+    (void)state;
+    scratch_write(scratch("back"), "\xef\xbb\xbf" "a\r\n\n  \nb\r\nc\n");
+    assert_int_equal(hcb_commands_init(&c, scratch("back")), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hcb_commands_begin(&c, NULL), HCB_COMMANDS_NEW);
+        assert_true(hcb_commands_next(&c, &line));
+        hcb_commands_put_back(&c, &line);
+        assert_true(c.more && c.place.offset == 0 && c.place.lines == 0 && c.place.count == 0);
+    }
+    assert_int_equal(hcb_commands_begin(&c, NULL), HCB_COMMANDS_NEW);
+    assert_true(hcb_commands_next(&c, &line));
+    assert_true(hcb_commands_next(&c, &line));
+    hcb_commands_put_back(&c, &line);
+    assert_int_equal(c.place.count, 1);
+    start_again(&c);
+    add_look(&got, &c);
+    add_look(&got, &c);
+    assert_string_equal(hcb_buf_text(&got), "4@10:b;5@13:c;-");
+    assert_int_equal(c.place.count, 3);
+    hcb_buf_release(&got);
+    hcb_commands_release(&c);
+}
+
+/* The same of a line that is too long, with and without its end. */
+static void test_put_back_long(void **state)
+{
+    (void)state;
+    for (int ended = 0; ended < 2; ended++) {
+        struct hcb_commands c;
+        struct hcb_line line;
+        struct hcb_buf text = {0};
+        hcb_buf_str(&text, "a\n");
+        for (int i = 0; i <= HCB_LINE_BYTES; i++)
+            hcb_buf_char(&text, 'x');
+        if (ended)
+            hcb_buf_str(&text, "\nb\n");
+        scratch_write(scratch("long back"), text.data);
+        assert_int_equal(hcb_commands_init(&c, scratch("long back")), 0);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(hcb_commands_begin(&c, NULL), HCB_COMMANDS_NEW);
+            if (i == 0)
+                assert_true(hcb_commands_next(&c, &line));
+            assert_true(hcb_commands_next(&c, &line));
+            assert_true(line.too_long && line.offset == 2 && line.number == 2);
+            if (i == 0)
+                hcb_commands_put_back(&c, &line);
+        }
+        assert_int_equal(hcb_commands_next(&c, &line), ended);
+        hcb_buf_release(&text);
+        hcb_commands_release(&c);
+    }
+}
+
 /* Lines full of characters of several bytes, so that wherever a read ends it cuts
  * one: each line comes back byte for byte. */
 static void test_utf8_at_boundaries(void **state)
@@ -479,6 +538,8 @@ int main(void)
         cmocka_unit_test(test_said_once),
         cmocka_unit_test(test_cap_of_ops),
         cmocka_unit_test(test_stopping_early),
+        cmocka_unit_test(test_put_back),
+        cmocka_unit_test(test_put_back_long),
         cmocka_unit_test(test_utf8_at_boundaries),
         cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_long_line_that_grows),

@@ -278,7 +278,10 @@ static void test_full_disk(void **state)
     hcb_ledger_close(&l);
 }
 
-/* What cannot be written is kept up to a bound, and then counted. */
+#define MANY 1000
+
+/* What cannot be written is kept up to a bound, in brief where it is long, and then
+ * counted. */
 static void test_bound_of_pending(void **state)
 {
     static char json[100100];
@@ -291,17 +294,68 @@ static void test_bound_of_pending(void **state)
     memcpy(json, "{'op':'set_params','id':'a','params':{'s':'", 43);
     strcpy(json + 100000, "'}}");
     open_ledger(&l, scratch("pending"), 0, &end);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < MANY; i++)
         add(&l, &big, 0);
     assert_true(l.pending.len <= HCB_LEDGER_PENDING);
-    assert_int_equal(l.pending_lines + l.lost, 100);
+    assert_int_equal(l.pending_lines + l.lost, MANY);
     int kept = (int)l.pending_lines;
     assert_true(kept > 30 && l.lost > 0);
     assert_int_equal(hcb_ledger_flush(&l, &err), HOTCB_ENOMEM);
     assert_non_null(strstr(err.text, "were lost"));
     assert_int_equal(count_whole_lines(l.path), kept);
     assert_int_equal(hcb_ledger_flush(&l, &err), 0);
-    assert_int_equal(l.seq, 100);
+    assert_int_equal(l.seq, MANY);
+    hcb_ledger_close(&l);
+}
+
+/* Of what is pending this much was written before, and could not be taken back. */
+static void test_cut_short(void **state)
+{
+    (void)state;
+    for (size_t part = 1;; part += 7) {
+        char name[32];
+        struct hcb_ledger l;
+        struct hcb_ledger_end end;
+        snprintf(name, sizeof name, "cut%zu", part);
+        open_ledger(&l, scratch(name), 0, &end);
+        add(&l, &rows[0], 0);
+        assert_int_equal(hcb_ledger_flush(&l, NULL), 0);
+        add(&l, &rows[1], 100);
+        add(&l, &rows[0], 200);
+        size_t n = part < l.pending.len ? part : l.pending.len;
+        bool all = n == l.pending.len;
+        scratch_put(l.path, O_APPEND, l.pending.data, n);
+        l.trouble = true;
+        if (part % 2)
+            hcb_ledger_reopen(&l);
+        assert_int_equal(hcb_ledger_flush(&l, NULL), 0);
+        assert_int_equal(count_whole_lines(l.path), 3);
+        assert_int_equal(l.bytes, hcb_ledger_size(l.path));
+        hcb_ledger_close(&l);
+        if (all)
+            break;
+    }
+}
+
+/* Where there is room for an answer in brief only, what makes it long is left out. */
+static void test_brief(void **state)
+{
+    static char json[3000100];
+    const struct row big = {json, true, NULL, NULL, NULL, NULL};
+    struct hcb_ledger l;
+    struct hcb_ledger_end end;
+    (void)state;
+    memset(json, 'x', 3000000);
+    memcpy(json, "{'op':'set_params','id':'a','cmd':'c','params':{'s':'", 53);
+    strcpy(json + 3000000, "'}}");
+    open_ledger(&l, scratch("brief"), 0, &end);
+    add(&l, &big, 0);
+    assert_true(hcb_ledger_room(&l, 1));
+    add(&l, &big, 0);
+    assert_int_equal(l.lost, 0);
+    assert_int_equal(hcb_ledger_flush(&l, NULL), 0);
+    assert_int_equal(count_whole_lines(l.path), 2);
+    assert_true(l.bytes < 3001000);
     hcb_ledger_close(&l);
 }
 
@@ -381,6 +435,8 @@ int main(void)
         cmocka_unit_test(test_links_are_not_followed),
         cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_bound_of_pending),
+        cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_brief),
         cmocka_unit_test(test_reopen),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_find_what_was_written),

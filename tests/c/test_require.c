@@ -187,7 +187,7 @@ static const struct target_row {
 } target_rows[] = {
     {HCB_TARGET_FILE, "beside/util.lua", "@beside/util.lua", 0},
     {HCB_TARGET_FILE, "beside/none.lua", "beside/none.lua", HOTCB_ENOENT},
-    {HCB_TARGET_FILE, "beside/empty.lua", "beside/empty.lua: is empty", HOTCB_EIO},
+    {HCB_TARGET_FILE, "beside/empty.lua", "beside/empty.lua: is empty", HOTCB_EFORMAT},
     {HCB_TARGET_FILE, "beside", "is a directory", HOTCB_EIO},
     {HCB_TARGET_MODULE, "hotcb.callbacks.heartbeat", "@hotcb.callbacks.heartbeat", 0},
     {HCB_TARGET_MODULE, "hotcb.callbacks.hartbeat",

@@ -32,7 +32,7 @@ static void there_and_back(const struct hcb_value *v, const char *json)
     if (json)
         assert_string_equal(hcb_buf_text(&text), json);
     assert_int_equal(hcb_json_parse(text.data, text.len, &read, NULL), 0);
-    assert_true(hcb_exact_read(&read, &again));
+    assert_int_equal(hcb_exact_read(&read, &again), 0);
     assert_same(v, &again);
     hcb_buf_release(&text);
     hcb_value_release(&read);
@@ -83,7 +83,7 @@ static void test_exact_refuses(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct hcb_value json = {0}, v = {0};
         assert_int_equal(hcb_json_parse(rows[i], strlen(rows[i]), &json, NULL), 0);
-        assert_false(hcb_exact_read(&json, &v));
+        assert_int_equal(hcb_exact_read(&json, &v), HOTCB_EFORMAT);
         assert_int_equal(v.type, HCB_NULL);
         hcb_value_release(&json);
     }
@@ -130,6 +130,7 @@ static void first_by_command(struct run *r)
     run_load(r, "b", "function handle(e, env) print('b') end");
     run_must(r, "{'op':'set_params','id':'a','params':{'every':20,'label':1.10,"
                 "'top':'Infinity'},'text':{'label':'1.10'}}");
+    run_must(r, "{'op':'set_limits','id':'b','limits':{'time_ms':7}}");
     run_must(r, "{'op':'disable','id':'b'}");
     run_steps(r, 1, 3);
     hotcb_env_step(r->env, 3);
@@ -147,6 +148,7 @@ static void test_resume(void **state)
     run_steps(&r, 4, 4);
     assert_int_equal(run_logged(&r, "a: 5 inf 20 1.10 inf\n"), 1);
     assert_int_equal(run_logged(&r, "b: b\n"), 0);
+    assert_int_equal(hcb_map_int(hcb_map_get(run_callback(&r, "b"), "limits"), "time_ms", 0), 7);
     assert_int_equal(run_logged(&r, "-: resuming run "), 1);
     char *list = hotcb_list(r.h);
     assert_int_equal(count_of(list, "\"state\":\"off\""), 1);

@@ -180,6 +180,101 @@ static void test_a_full_disk(void **state)
     assert_file("log", "line 1\nline 2\nline 3\n");
 }
 
+/* The disk is full when a process begins, and the last one left half a line. */
+static int begin_on_a_full_disk(void)
+{
+    const struct rlimit small = {10, 1000}, large = {1000, 1000};
+    struct hcb_spool s;
+    struct hcb_err err = {0};
+    scratch_write(scratch("log"), "line 1\nlin");
+    setrlimit(RLIMIT_FSIZE, &small);
+    if (hcb_spool_open(&s, scratch("log"), 1000, &err) != 0)
+        return 1;
+    if (hcb_spool_write(&s, "line 2\n", 7, &err) != HOTCB_EIO || s.dropped != 1)
+        return 2;
+    if (hcb_spool_write(&s, "line 3\n", 7, &err) != 0 || s.lost != 2)
+        return 3;
+    setrlimit(RLIMIT_FSIZE, &large);
+    if (hcb_spool_write(&s, "line 4\n", 7, &err) != 0 || s.trouble || s.lost != 2)
+        return 4;
+    hcb_spool_close(&s);
+    return 0;
+}
+
+static void test_a_full_disk_at_first(void **state)
+{
+    (void)state;
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(begin_on_a_full_disk());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_file("log", "line 1\nlin\nline 4\n");
+}
+
+/* How many lines trouble cost is said of that trouble alone. */
+static void test_what_one_trouble_costs(void **state)
+{
+    (void)state;
+    struct hcb_spool s;
+    struct hcb_err err = {0};
+    mkdir(scratch("run"), 0777);
+    assert_int_equal(hcb_spool_open(&s, scratch("run/log"), 60, NULL), 0);
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(hcb_spool_write(&s, "line\n", 5, NULL), 0);
+    int64_t rotated = s.dropped;
+    assert_true(rotated > 20);
+    mkdir(scratch("run/log.1.aside"), 0777);
+    rename(scratch("run/log.1"), scratch("run/log.1.old"));
+    rename(scratch("run/log.1.aside"), scratch("run/log.1")); /* in the way of the rotation */
+    int failed = 0;
+    for (int i = 0; i < 20; i++)
+        failed += hcb_spool_write(&s, "line\n", 5, &err) < 0;
+    assert_int_equal(failed, 1);
+    assert_true(s.lost > 10 && s.lost < 20);
+    assert_int_equal(s.dropped, rotated + s.lost);
+    rmdir(scratch("run/log.1"));
+    assert_int_equal(hcb_spool_write(&s, "line\n", 5, &err), 0);
+    assert_false(s.trouble);
+    hcb_spool_close(&s);
+}
+
+/* While the directory is somebody else's, or gone, nothing is written, or said. */
+static void test_hold(void **state)
+{
+    (void)state;
+    struct hcb_spool s;
+    assert_int_equal(hcb_spool_open(&s, scratch("log"), 30, NULL), 0);
+    hcb_spool_write(&s, "line 1\n", 7, NULL);
+    hcb_spool_hold(&s);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(hcb_spool_write(&s, "line 2\nline 3\n", 14, NULL), 0);
+    assert_int_equal(s.dropped, 20);
+    assert_file("log", "line 1\n");
+    assert_false(file_exists("log.1"));
+    hcb_spool_reopen(&s);
+    assert_int_equal(hcb_spool_write(&s, "line 4\n", 7, NULL), 0);
+    assert_file("log", "line 1\nline 4\n");
+    assert_int_equal(s.dropped, 20);
+    hcb_spool_close(&s);
+}
+
+/* A process for each line: the cap is one of the file, not of the process. */
+static void test_restarts(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        struct hcb_spool s;
+        char line[64];
+        int n = snprintf(line, sizeof(line), "line %d %*s\n", i, i % 30, "");
+        assert_int_equal(hcb_spool_open(&s, scratch("log"), 200, NULL), 0);
+        assert_int_equal(hcb_spool_write(&s, line, (size_t)n, NULL), 0);
+        assert_true(assert_sane(&s, "log") > (i < 2 ? i : 2));
+        hcb_spool_close(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +286,10 @@ int main(void)
         WITH_SCRATCH(test_a_directory_that_goes_and_comes),
         WITH_SCRATCH(test_links_are_refused),
         WITH_SCRATCH(test_a_full_disk),
+        WITH_SCRATCH(test_a_full_disk_at_first),
+        WITH_SCRATCH(test_what_one_trouble_costs),
+        WITH_SCRATCH(test_hold),
+        WITH_SCRATCH(test_restarts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

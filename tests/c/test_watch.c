@@ -151,7 +151,10 @@ static void test_set(void **state)
     hcb_watch_set(&w, &sig, "v0", 2, 1000 * SECOND); /* it was saved while it was read */
     add_check(&w, 1001 * SECOND, &got);
     add_check(&w, 1001 * SECOND, &got);
-    assert_string_equal(got.data, ".[v1].");
+    hcb_watch_again(&w);
+    add_check(&w, 1010 * SECOND, &got);
+    add_check(&w, 1020 * SECOND, &got);
+    assert_string_equal(got.data, ".[v1].[v1].");
     hcb_buf_release(&got);
     hcb_watch_release(&w);
 }

@@ -205,6 +205,13 @@ describe("what it asks for", function()
     assert.same({ 1024, 976, "s" }, { #cb.scalars, cb.dropped, cb.stop_reason })
   end)
 
+  it("has lines of 4096 bytes at most", function()
+    local cb = handler("for i = 1, 3 do hotcb.log(('y'):rep(5000000)) end hotcb.log('last')")
+    cb:step(1)
+    assert.same({ ("y"):rep(4096) .. "... (5000000 bytes)", "last", 0 },
+                { cb.lines[3], cb.lines[4], cb.dropped })
+  end)
+
   for _, row in ipairs {
     { "hotcb.scalar(5, 1)", "bad argument #1 to 'scalar' (string expected, got number)" },
     { "hotcb.scalar('k')", "bad argument #2 to 'scalar' (number expected, got no value)" },
@@ -224,6 +231,11 @@ describe("what it asks for", function()
     cb:step(0)
     assert.same({}, cb.artifacts)
     assert.matches('artifact "../x" has "." or ".." as a component', cb.lines[1])
+    cb = handler("hotcb.artifact(('n/'):rep(16) .. 'n', '') hotcb.artifact('.a.1.tmp', '')")
+    cb:step(0)
+    assert.same({}, cb.artifacts)
+    assert.matches("more than 16 components", cb.lines[1])
+    assert.matches("as half%-written files are called", cb.lines[2])
   end)
 
   it("json goes both ways", function()

@@ -3,7 +3,8 @@
  * applies and never wait for seconds to pass.
  *
  *     host DIR [--poll-ms N] [--debounce N] [--config P] [--commands P] [--log FILE]
- *              [--no-create] [--time-ms N] [--memory-mb N] [--errors N]
+ *              [--no-create] [--time-ms N] [--memory-mb N] [--errors N] [--log-bytes N]
+ *              [--metrics-bytes N] [--artifact-bytes N] [--artifact-files N]
  *
  * The first line it prints is the result of hotcb_open(): a number, then the
  * sentence. What goes to the log hook is written to DIR.host.log (or FILE), as
@@ -12,9 +13,11 @@
 #include <hotcb/hotcb.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <locale.h>
 #include <malloc.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,6 +356,16 @@ static void do_cpu(struct host *host, char *text)
     printf("%lld\n", (long long)t.tv_sec * 1000000 + t.tv_nsec / 1000);
 }
 
+/* locale [NAME]: sets all of the process's locale to NAME; answers how the host now writes
+ * a half, and in which locale. */
+static void do_locale(struct host *host, char *text)
+{
+    (void)host;
+    if (*text && !setlocale(LC_ALL, text))
+        printf("? no locale %s, ", text);
+    printf("%.1f %s\n", 0.5, setlocale(LC_ALL, NULL));
+}
+
 static const struct request {
     const char *name;
     void (*run)(struct host *host, char *text);
@@ -365,7 +378,7 @@ static const struct request {
     {"flood", do_flood},   {"stop?", do_stop},      {"errmsg", do_errmsg},
     {"list", do_list},     {"chdir", do_chdir},     {"pid", do_pid},
     {"fork", do_fork},     {"child", do_child},     {"heap", do_heap},
-    {"cpu", do_cpu},
+    {"cpu", do_cpu},       {"locale", do_locale},
 };
 
 /* false: the request was to quit. */
@@ -405,27 +418,44 @@ static void serve_all(struct host *host)
 
 /* ---- start and end ------------------------------------------------------------ */
 
+/* Options that are numbers of hotcb_options. */
+static const struct number {
+    const char *name;
+    size_t at;
+} numbers[] = {
+    {"--poll-ms", offsetof(hotcb_options, poll_interval_ms)},
+    {"--debounce", offsetof(hotcb_options, debounce_steps)},
+    {"--time-ms", offsetof(hotcb_options, time_ms)},
+    {"--memory-mb", offsetof(hotcb_options, memory_mb)},
+    {"--errors", offsetof(hotcb_options, errors)},
+    {"--log-bytes", offsetof(hotcb_options, log_bytes)},
+    {"--metrics-bytes", offsetof(hotcb_options, metrics_bytes)},
+    {"--artifact-bytes", offsetof(hotcb_options, artifact_bytes)},
+    {"--artifact-files", offsetof(hotcb_options, artifact_files)},
+};
+
+static bool read_number(struct host *host, const char *name, const char *value)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (strcmp(name, numbers[i].name) == 0) {
+            int64_t n = strtoll(value, NULL, 10);
+            memcpy((char *)&host->opt + numbers[i].at, &n, sizeof n);
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_option(struct host *host, const char *name, const char *value)
 {
-    long long n = strtoll(value, NULL, 10);
-    if (strcmp(name, "--poll-ms") == 0)
-        host->opt.poll_interval_ms = n;
-    else if (strcmp(name, "--debounce") == 0)
-        host->opt.debounce_steps = n;
-    else if (strcmp(name, "--config") == 0)
+    if (strcmp(name, "--config") == 0)
         host->opt.config_path = value;
     else if (strcmp(name, "--commands") == 0)
         host->opt.commands_path = value;
     else if (strcmp(name, "--log") == 0)
         host->log_path = strdup(value);
-    else if (strcmp(name, "--time-ms") == 0)
-        host->opt.time_ms = n;
-    else if (strcmp(name, "--memory-mb") == 0)
-        host->opt.memory_mb = n;
-    else if (strcmp(name, "--errors") == 0)
-        host->opt.errors = n;
     else
-        return false;
+        return read_number(host, name, value);
     return true;
 }
 

@@ -26,15 +26,29 @@
  * NULL. Every function accepts NULL, and a handle whose open failed: it then
  *   does nothing and returns HOTCB_EINVAL (NULL or 0 where that is the type).
  * Threads. One thread at a time per handle and per env; different handles on
- *   different threads do not disturb one another. hotcb starts no thread and
- *   installs no signal handler.
- * Fork. A child may use the handle: hotcb notices at its next look and does
- *   nothing from then on. The parent goes on as the owner.
+ *   different threads do not disturb one another. hotcb starts no thread. A
+ *   callback may need 512 KiB of stack; on a thread that has less left it is not
+ *   called, and says so.
+ * Signals. On Linux the first call into a script takes the highest real-time
+ *   signal that nobody handles (never the last) for the life of the process, and
+ *   two timers for each thread that calls scripts; they tick on that thread, only
+ *   while a script runs, so that nothing of the host's is interrupted. Where
+ *   the signal is blocked, a slower and weaker guard stands in: "guard" in
+ *   hotcb.status.json is then "count hook" instead of "timer".
+ * Fork. A child may call every function on the handle: they do nothing there
+ *   (EINVAL). The parent goes on as the owner. A child may open runs of its own.
+ * Locale. Callbacks, and what they call of the host's, run in the C locale; the
+ *   thread's own is back when the call returns.
  * Strings. UTF-8, ended by NUL, copied before the call returns. Strings that
  *   are returned belong to the library and stay valid until the next call on
  *   the same handle, unless they are said to be yours to free.
  * Output. hotcb writes to no stream of the process; everything it has to say
  *   goes to the log hook (whose default does print to stderr) and to hotcb.log.
+ * Disk. What cannot be written, for the disk is full or the directory gone, is
+ *   said once and costs the loop nothing: lines and artifacts are dropped, and
+ *   counted in hotcb.status.json, until it can be written again. A run directory
+ *   that is gone is not made anew by the run; who makes it (`hotcb init`) has the
+ *   run back. Files of lines become NAME.1 when they have half of their cap.
  * Memory. Once the loop is warm, hotcb_apply and hotcb_env_* allocate nothing
  *   outside a callback's own capped memory, unless something changed.
  */
@@ -117,17 +131,21 @@ typedef struct hotcb_options {
     void *log_user;
     enum hotcb_level log_level; /* lines below it are dropped; default HOTCB_INFO */
     int64_t time_ms;           /* default limits of a callback: CPU time a call; default 50 */
-    int64_t memory_mb;         /* memory of its Lua state, in MiB; default 16 */
+    int64_t memory_mb;         /* memory of its Lua state, in MiB; default 16. So much
+                                  address space is reserved, only what is used is taken */
     int64_t errors;            /* failures within 100 calls that stop it; default 1,
                                   negative: never */
     int64_t log_bytes;         /* size cap of hotcb.log, 2 files; default 8 MiB */
     int64_t metrics_bytes;     /* size cap of hotcb.metrics.jsonl, 2 files; default 256 MiB */
     int resume;                /* not 0: what the last process in this directory had is there
                                   again at the first apply, see hotcb_open() */
+    int64_t artifact_bytes;    /* what the files of one callback may take, all that are in
+                                  artifacts/<id>/ together; default 1 GiB */
+    int64_t artifact_files;    /* how many files and folders may be there; default 10000 */
 } hotcb_options;
 
 #define HOTCB_OPTIONS_INIT { sizeof(hotcb_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, \
-                             NULL, (enum hotcb_level)0, 0, 0, 0, 0, 0, 0 }
+                             NULL, (enum hotcb_level)0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens the run directory `opt->dir` (created if missing, with hotcb's files in
  * it) and takes its lock: one run at a time owns a directory. Nothing is read
@@ -159,7 +177,8 @@ HOTCB_API void hotcb_close(hotcb *h);
  * and is due. What was set in `env` holds for this call only, see below.
  *
  * A callback that fails costs the loop nothing but its time: 0 is returned, the
- * failure stands in log, ledger and status. Errors: EINVAL.
+ * failure stands in log, ledger and status. One that does not return is stopped
+ * after its time_ms of CPU time, a quarter of that, and a few ms. Errors: EINVAL.
  *
  * Costs, when no look is due and no callback is: a few nanoseconds and no
  * system call. A look costs a stat per watched file; one look takes in at most

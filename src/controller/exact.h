@@ -5,7 +5,8 @@
  *   {"$":"NaN"}, {"$":"Infinity"}, {"$":"-Infinity"}   that real
  *   {"$":["00ff"]}                                     text of these bytes, in hex
  *   {"$":[1.1,"1.10"]}                                 that value, and how it was spelt
- *   {"$":{...}}                                        a map that has the key "$" itself */
+ *   {"$":{...}}                                        that map, as older versions wrote it
+ * A key that begins with "$" is written with one more: {"$$":1} is the map {"$":1}. */
 #ifndef HCB_EXACT_H
 #define HCB_EXACT_H
 

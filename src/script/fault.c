@@ -32,6 +32,8 @@ static size_t put_printable(char out[8], const char *s, size_t n, bool lines, si
         return (size_t)snprintf(out, 8, "\\n");
     if (c == '\t')
         return (size_t)snprintf(out, 8, lines ? "  " : " ");
+    if (len > 1 && !hcb_text_is_printable(s, len)) /* C1 controls, what turns the writing */
+        return (size_t)snprintf(out, 8, "\\u%04x", (unsigned)hcb_utf8_code(s, len));
     if (len == 0 || (c < 0x20 && c != '\n') || c == 0x7f)
         return (size_t)snprintf(out, 8, "\\x%02x", c);
     memcpy(out, s, len);

@@ -42,6 +42,17 @@ static const char *row_key(lua_State *L)
     return at == 1 ? NAME : at == 2 ? PRESET : NULL;
 }
 
+/* Declarations are written inside a larger record, which has to stay readable. */
+static bool is_deeper(const struct hcb_value *v, int levels)
+{
+    bool deeper = (v->type == HCB_LIST || v->type == HCB_MAP) && levels == 0;
+    for (size_t i = 0; v->type == HCB_LIST && !deeper && i < v->u.list.n; i++)
+        deeper = is_deeper(&v->u.list.v[i], levels - 1);
+    for (size_t i = 0; v->type == HCB_MAP && !deeper && i < v->u.map.n; i++)
+        deeper = is_deeper(&v->u.map.p[i].value, levels - 1);
+    return deeper;
+}
+
 /* A row in Lua has both positions and names; a value has either. More fields than
  * there are need not be read: one of them is unknown. */
 static int row_to_map(lua_State *L, int row_idx, size_t row, size_t *bytes,
@@ -58,6 +69,9 @@ static int row_to_map(lua_State *L, int row_idx, size_t row, size_t *bytes,
         int status = to ? hcb_value_from_lua_within(L, -1, bytes, to, &why)
                         : hcb_fail_nomem(&why);
         lua_pop(L, 1);
+        if (status == 0 && is_deeper(to, HCB_PARAM_DEPTH))
+            status = hcb_fail(&why, HOTCB_EFORMAT, "more than %d tables within one another",
+                              HCB_PARAM_DEPTH);
         if (status < 0)
             return hcb_fail(err, status, "params[%zu], %.40s: %s", row, key + (*key == '='),
                             why.text);

@@ -4,11 +4,16 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "control/config.h"
+#include "controller/exact.h"
 #include "script_rig.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* ---- params: what a script declares ---------------------------------------- */
+
+/* As deep a default as a record that holds it can carry, and a deeper one. */
+#define DEEP(n) "{ 'd', (function() local t = {} for i = 2, " n " do t = { t } end return t end)(), " \
+                "type = 'any' }"
 
 /* Rows of `params`, and a set that is refused or NULL. */
 static const struct params_row {
@@ -18,6 +23,7 @@ static const struct params_row {
     /* A NUL in a default made hotcb.status.json unreadable for the tool. */
     {"{ 'b', 'a\\0b' }", NULL, "\"default\":\"a\xef\xbf\xbd" "b\""},
     {"{ 'b', 1, help = 'a\\0b' }", NULL, "\"help\":\"a\""},
+    {DEEP("32"), NULL, "[[[["},
     /* The script's own words reached hotcb_errmsg() as they were, for a terminal to obey. */
     {"{ 'b', 1, help = '\\27[2J\\200\\n' }", "{\"b\":\"x\"}",
      "b=x: expected an integer - \\x1b[2J\\xc8\\n"},
@@ -125,9 +131,50 @@ static void test_long_sentences(void **state)
     assert_string_equal(err.text + strlen(err.text) - 3, "...");
 }
 
+/* ---- state ----------------------------------------------------------------- */
+
+/* A default that is too deep for hotcb.status.json made it unreadable for the tool. */
+static void test_deep_default(void **state)
+{
+    (void)state;
+    struct rig r;
+    rig_init(&r);
+    assert_int_equal(rig_open(&r, "return { params = { " DEEP("33") " }, handle = print }"), -1);
+    rig_expect_fault(&r, HCB_SYNTAX, "params[1], default: more than 32 tables within one another");
+    rig_release(&r);
+}
+
+/* Maps with the key "$" got twice as deep on their way into hotcb.state.json; from half
+ * the depth that a parameter may have, a run did not get its callback back. */
+static void test_exact_is_no_deeper(void **state)
+{
+    (void)state;
+    struct hcb_value v = {0}, json = {0}, back = {0};
+    struct hcb_buf text = {0};
+    struct hcb_err err;
+    for (int i = 0; i < 31; i++)
+        hcb_buf_str(&text, i % 2 ? "{\"$$\":" : "{\"$\":");
+    hcb_buf_str(&text, "[1.50]");
+    for (int i = 0; i < 31; i++)
+        hcb_buf_char(&text, '}');
+    rig_parse(text.data, &v);
+    hcb_buf_reset(&text);
+    hcb_exact_write(&text, &v);
+    if (hcb_json_parse(text.data, text.len, &json, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(hcb_exact_read(&json, &back), 0);
+    assert_true(hcb_value_equal(&v, &back));
+    hcb_value_release(&v);
+    hcb_value_release(&json);
+    hcb_value_release(&back);
+    hcb_buf_release(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_deep_default),
+        cmocka_unit_test(test_exact_is_no_deeper),
         cmocka_unit_test(test_params),
         cmocka_unit_test(test_yaml),
         cmocka_unit_test(test_sentences),

@@ -68,7 +68,7 @@ static void test_exact_bytes_and_maps(void **state)
     hcb_value_real(hcb_map_put(inner, "$"), 0.0 / 0.0);
     hcb_value_list(hcb_map_put(&v, "list"));
     hcb_value_real(hcb_list_add(hcb_map_get(&v, "list")), 5e-324);
-    there_and_back(&v, "{\"bytes\":{\"$\":[\"61ff0062\"]},\"inner\":{\"$\":{\"$\":{\"$\":\"NaN\"}}},"
+    there_and_back(&v, "{\"bytes\":{\"$\":[\"61ff0062\"]},\"inner\":{\"$$\":{\"$\":\"NaN\"}},"
                        "\"list\":[5e-324]}");
     hcb_value_release(&v);
 }

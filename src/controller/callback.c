@@ -18,6 +18,31 @@ int hcb_step_event(int event)
     }
 }
 
+/* ---- the last failure -------------------------------------------------------- */
+
+static const struct hcb_fault fine;
+static const struct hcb_fault unknown = {.reason = HCB_MEMORY,
+    .message = "it failed, and there was no memory to keep what it said"};
+
+const struct hcb_fault *hcb_callback_fault(const struct hcb_callback *cb)
+{
+    return cb->last_fault ? cb->last_fault : cb->fault_repeats > 0 ? &unknown : &fine;
+}
+
+void hcb_callback_keep_fault(struct hcb_callback *cb, const struct hcb_fault *fault)
+{
+    if (!cb->last_fault)
+        cb->last_fault = malloc(sizeof *cb->last_fault);
+    if (cb->last_fault)
+        *cb->last_fault = *fault;
+}
+
+static void forget_fault(struct hcb_callback *cb)
+{
+    free(cb->last_fault);
+    cb->last_fault = NULL;
+}
+
 /* ---- life ------------------------------------------------------------------ */
 
 void hcb_callback_free(struct hcb_callback *cb)
@@ -26,6 +51,7 @@ void hcb_callback_free(struct hcb_callback *cb)
         return;
     hcb_callback_free(cb->heir);
     hcb_script_free(cb->script);
+    forget_fault(cb);
     hcb_loading_release(&cb->loading);
     hcb_value_release(&cb->init);
     hcb_value_release(&cb->set);
@@ -250,7 +276,7 @@ void hcb_callback_clear_failure(struct hcb_callback *cb)
         memset(cb->due, 0, sizeof cb->due);
     cb->failed = false;
     cb->fault_repeats = cb->full_reports = cb->failed_saves = 0;
-    hcb_fault_clear(&cb->fault);
+    forget_fault(cb);
     hcb_failures_clear(&cb->recent);
 }
 
@@ -425,7 +451,7 @@ static int ensure_alive(struct hcb_callback *cb, struct hcb_world *world, struct
 {
     struct hcb_fault fault;
     if (!cb->script)
-        return hcb_fail(err, HOTCB_EREFUSED, "it has not loaded yet: %s", cb->fault.message);
+        return hcb_fail(err, HOTCB_EREFUSED, "it has not loaded yet: %s", hcb_callback_fault(cb)->message);
     if (hcb_script_dead(cb->script) && hcb_callback_rebuild(cb, world, &fault) < 0)
         return hcb_fail(err, HOTCB_EREFUSED, "%s", fault.message);
     return 0;
@@ -551,12 +577,12 @@ static bool same_place(const char *a, const char *b)
 bool hcb_callback_record(struct hcb_callback *cb, const struct hcb_fault *fault, int event,
                          bool has_step, int64_t step)
 {
-    bool same = cb->fault.reason == fault->reason &&
-                same_place(cb->fault.message, fault->message);
+    const struct hcb_fault *before = hcb_callback_fault(cb);
+    bool same = before->reason == fault->reason && same_place(before->message, fault->message);
     int recent = hcb_failures_add(&cb->recent, cb->calls);
     cb->failed_calls++;
     cb->fault_repeats = same ? cb->fault_repeats + 1 : 1;
-    cb->fault = *fault;
+    hcb_callback_keep_fault(cb, fault);
     cb->fault_event = event;
     cb->fault_step = step;
     cb->fault_has_step = has_step;

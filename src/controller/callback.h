@@ -49,7 +49,7 @@ struct hcb_callback {
     int64_t failed_saves;             /* at checkpoints, since the last clean start */
     struct hcb_failures recent;
     bool failed;               /* stopped by a failure; cleared by a changed file or enable */
-    struct hcb_fault fault;    /* the last one; reason HCB_FINE: none */
+    struct hcb_fault *last_fault; /* NULL: none; see hcb_callback_fault */
     int64_t fault_step, fault_repeats;
     int64_t full_reports;      /* of failures, in the log, since the last clean start */
     bool fault_has_step;
@@ -119,6 +119,11 @@ bool hcb_callback_due(struct hcb_callback *cb, int event, int64_t step, bool bac
 /* Records a failure of its last call. true: that one stopped it. */
 bool hcb_callback_record(struct hcb_callback *cb, const struct hcb_fault *fault, int event,
                          bool has_step, int64_t step);
+
+/* The last failure; its reason is HCB_FINE where there was none. */
+const struct hcb_fault *hcb_callback_fault(const struct hcb_callback *cb);
+/* Keeps a copy of it; where there is no memory for that, that there was none. */
+void hcb_callback_keep_fault(struct hcb_callback *cb, const struct hcb_fault *fault);
 
 int hcb_step_event(int event); /* 0 to HCB_STEP_EVENTS - 1, or -1 */
 

@@ -9,7 +9,7 @@
 
 static void say_failure(struct hotcb *h, struct hcb_callback *cb, const char *event)
 {
-    const struct hcb_fault *f = &cb->fault;
+    const struct hcb_fault *f = hcb_callback_fault(cb);
     if (!hcb_worth_saying(cb->fault_repeats))
         return;
     if (cb->fault_repeats == 1 && ++cb->full_reports > FULL_REPORTS &&
@@ -69,14 +69,21 @@ static void count_cost(struct hotcb *h, struct hcb_callback *cb, int64_t begin)
     h->apply_ns += took;
 }
 
+static void refresh_guard(struct hotcb *h, int64_t now_ns)
+{
+    const char *before = hcb_guard_name();
+    hcb_guard_refresh();
+    h->guard_ns = now_ns;
+    if (hcb_guard_name() != before)
+        h->changed = true; /* status says which it is */
+}
+
 static void call(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *env, int event)
 {
     struct hcb_fault fault;
     int64_t begin = hcb_clock_ns();
-    if (begin - h->guard_ns > HCB_GUARD_REFRESH_NS) {
-        hcb_guard_refresh();
-        h->guard_ns = begin;
-    }
+    if (begin - h->guard_ns > HCB_GUARD_REFRESH_NS)
+        refresh_guard(h, begin);
     cb->calls++;
     int status = prepare(h, cb, env, &fault);
     if (status == 0) {

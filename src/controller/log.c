@@ -2,6 +2,7 @@
 #include "controller/log.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "script/script.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,6 +72,12 @@ static void format_line(struct hcb_log *log, enum hotcb_level level, const char 
                    hcb_buf_text(&log->text));
 }
 
+static void call_hook(struct hcb_log *log, enum hotcb_level level, const char *id,
+                      const char *line)
+{
+    hcb_script_call_log(log->hook, log->user, level, id, line);
+}
+
 /* Trouble with the file can only be told to the hook. */
 static void to_file(struct hcb_log *log, enum hotcb_level level, const char *id)
 {
@@ -90,7 +97,7 @@ static void to_file(struct hcb_log *log, enum hotcb_level level, const char *id)
         hcb_buf_printf(&log->line, "%s is written again; %lld lines were lost", spool->path,
                        (long long)spool->lost);
     if (log->line.len > 0)
-        log->hook(log->user, HOTCB_WARN, NULL, hcb_buf_text(&log->line));
+        call_hook(log, HOTCB_WARN, NULL, hcb_buf_text(&log->line));
 }
 
 static void make_printable(struct hcb_log *log, const char *text, size_t n, size_t whole)
@@ -107,7 +114,7 @@ void hcb_log_text(struct hcb_log *log, enum hotcb_level level, const char *id, c
     if (level < log->level)
         return;
     make_printable(log, text, n, whole);
-    log->hook(log->user, level, id, hcb_buf_text(&log->text));
+    call_hook(log, level, id, hcb_buf_text(&log->text));
     if (log->to_file)
         to_file(log, level, id);
 }
@@ -116,7 +123,7 @@ static void to_hook(struct hcb_log *log, enum hotcb_level level, const char *id)
 {
     hcb_buf_reset(&log->line);
     hcb_buf_printf(&log->line, "[%s] %s", id, hcb_buf_text(&log->text));
-    log->hook(log->user, level, NULL, hcb_buf_text(&log->line));
+    call_hook(log, level, NULL, hcb_buf_text(&log->line));
 }
 
 void hcb_log(struct hcb_log *log, enum hotcb_level level, const char *id, const char *fmt, ...)
@@ -134,7 +141,7 @@ void hcb_log(struct hcb_log *log, enum hotcb_level level, const char *id, const 
     if (id)
         to_hook(log, level, id);
     else
-        log->hook(log->user, level, NULL, hcb_buf_text(&log->text));
+        call_hook(log, level, NULL, hcb_buf_text(&log->text));
     if (log->to_file)
         to_file(log, level, id);
 }

@@ -69,7 +69,9 @@ static int refuse_config(struct hotcb *h, const struct hcb_err *err)
 {
     struct hcb_op op;
     struct hcb_outcome out = {.err = *err};
-    if (err->code == HOTCB_ENOMEM && !read_later(h))
+    if (err->code != HOTCB_ENOMEM)
+        h->config_again = false;
+    else if (!read_later(h))
         return 0;
     hcb_op_init(&op);
     op.kind = HCB_OP_CONFIG;
@@ -172,6 +174,7 @@ static int take_config(struct hotcb *h, const struct hcb_buf *text)
         return refuse_config(h, &err);
     if (after.type == HCB_NULL) {
         forget_config_error(h);
+        h->config_again = false;
         hcb_log(&h->log, HOTCB_INFO, NULL, "%s is empty; what it said before still holds",
                 h->dir.config);
         return 0;

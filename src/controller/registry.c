@@ -106,7 +106,7 @@ static void replace(struct hcb_registry *r, size_t i, struct hcb_callback *cb)
 static void mark_unloaded(struct hcb_callback *cb, const struct hcb_fault *fault)
 {
     cb->failed = true;
-    cb->fault = *fault;
+    hcb_callback_keep_fault(cb, fault);
     cb->fault_event = -1;
     cb->fault_repeats = 1;
 }

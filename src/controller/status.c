@@ -28,15 +28,16 @@ static double rounded(double v)
 
 static void put_fault(struct hcb_buf *b, const struct hotcb *h, const struct hcb_callback *cb)
 {
+    const struct hcb_fault *fault = hcb_callback_fault(cb);
     hcb_json_key(b, "error");
-    if (cb->fault.reason == HCB_FINE) {
+    if (fault->reason == HCB_FINE) {
         hcb_json_null(b);
         return;
     }
     hcb_json_open(b, '{');
-    hcb_json_put_str(b, "reason", hcb_reason_name(cb->fault.reason));
-    hcb_json_put_str(b, "message", cb->fault.message);
-    hcb_json_put_str(b, "traceback", cb->fault.traceback);
+    hcb_json_put_str(b, "reason", hcb_reason_name(fault->reason));
+    hcb_json_put_str(b, "message", fault->message);
+    hcb_json_put_str(b, "traceback", fault->traceback);
     step_field(b, "step", cb->fault_has_step, cb->fault_step);
     hcb_json_put_str(b, "event",
                      cb->fault_event < 0 ? NULL
@@ -118,7 +119,7 @@ static void put_callback(struct hcb_buf *b, const struct hotcb *h, const struct 
     hcb_json_put_str(b, "schedule", cb->script ? hcb_script_schedule(cb->script) : NULL);
     put_events(b, h, cb);
     put_limits(b, &cb->limits);
-    hcb_json_put_str(b, "pending", !cb->pending && cb->heir ? cb->heir->fault.message
+    hcb_json_put_str(b, "pending", !cb->pending && cb->heir ? hcb_callback_fault(cb->heir)->message
                                                             : cb->pending);
     put_fault(b, h, cb);
     hcb_json_close(b, '}');

@@ -37,6 +37,8 @@ struct hotcb_env {
     size_t group_n, group_cap;
     bool has_step;
     int64_t step;
+    /* How a provider is called while a script reads; NULL: as it is. */
+    int (*call_host)(hotcb_lazy_fn *fn, void *user, struct hotcb_env *env, const char *key);
 };
 
 /* The slot a script means by env[key] or env.GROUP[key], worked out if it is

@@ -1,22 +1,24 @@
-/* One state's allocator; see arena.h. Places are counted in units of 16 bytes from the
- * start of the mapping, and unit 0 (where the arena itself lies) stands for none. */
+/* One state's allocator; see arena.h. Places are counted in units of 8 bytes from the start
+ * of the mapping, and unit 0 (where the arena itself lies) stands for none. */
 #include "script/arena.h"
 #include "base/platform.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-#define UNIT 16
-#define HEADER 8
-#define PARTS_LOG 3 /* eighths */
+#define UNIT 8
+#define HEADER 4
+#define LEAST 2      /* units: a free block's header, links and footer */
+#define PARTS_LOG 3  /* eighths */
 #define PARTS (1 << PARTS_LOG)
-#define POWERS 29     /* of two, in units: 2^28 of them are 4 GiB */
-#define QUICK 32      /* blocks below this many units are kept aside */
+#define POWERS 30    /* of two, in units: 2^29 of them are 4 GiB */
+#define QUICK 64     /* blocks below this many units are kept aside */
 #define FREE 0x80000000u
+#define FREE_BEFORE 0x40000000u /* the block in front is free, and says its size at its end */
+#define UNITS 0x3fffffffu
 
 struct block {
-    uint32_t units;      /* FREE may be set in it */
-    uint32_t before;     /* units of the block in front; 0: it is the first */
+    uint32_t head;       /* units, and flags */
     uint32_t next, prev; /* in its list, of a free block; `next` also of one kept aside */
 };
 
@@ -47,7 +49,18 @@ static void *payload_of(struct block *b)
 
 static uint32_t size_of(const struct block *b)
 {
-    return b->units & ~FREE;
+    return b->head & UNITS;
+}
+
+static void set_size(struct block *b, uint32_t units)
+{
+    b->head = (b->head & FREE_BEFORE) | units;
+}
+
+/* The last word of the block in front of the place. */
+static uint32_t *footer_before(const struct hcb_arena *a, uint32_t place)
+{
+    return (uint32_t *)(void *)at(a, place) - 1;
 }
 
 static int lowest(unsigned bits)
@@ -83,13 +96,14 @@ static void list_of(uint32_t units, int *power, int *part)
                           : (int)(units >> (p - PARTS_LOG)) & (PARTS - 1);
 }
 
+/* A free block has no free neighbours. */
 static void put(struct hcb_arena *a, uint32_t place, uint32_t units)
 {
     int power, part;
     list_of(units, &power, &part);
     struct block *b = at(a, place);
     uint32_t *head = &a->lists[power][part];
-    b->units = units | FREE;
+    b->head = units | FREE;
     b->prev = 0;
     b->next = *head;
     if (*head)
@@ -97,13 +111,18 @@ static void put(struct hcb_arena *a, uint32_t place, uint32_t units)
     *head = place;
     a->powers |= 1u << power;
     a->parts[power] |= (unsigned char)(1u << part);
+    if (place + units == a->end)
+        return;
+    *footer_before(a, place + units) = units;
+    at(a, place + units)->head |= FREE_BEFORE;
 }
 
 static void take_out(struct hcb_arena *a, uint32_t place)
 {
     int power, part;
     struct block *b = at(a, place);
-    list_of(size_of(b), &power, &part);
+    uint32_t units = size_of(b);
+    list_of(units, &power, &part);
     if (b->next)
         at(a, b->next)->prev = b->prev;
     if (b->prev)
@@ -114,14 +133,9 @@ static void take_out(struct hcb_arena *a, uint32_t place)
         a->parts[power] &= (unsigned char)~(1u << part);
     if (!a->parts[power])
         a->powers &= ~(1u << power);
-    b->units = size_of(b);
-}
-
-/* The block behind learns how large the one in front of it is. */
-static void tell_next(struct hcb_arena *a, uint32_t place, uint32_t units)
-{
+    b->head = units;
     if (place + units < a->end)
-        at(a, place + units)->before = units;
+        at(a, place + units)->head &= ~FREE_BEFORE;
 }
 
 /* The first list from this one on that has any block; NULL: none has. */
@@ -165,39 +179,42 @@ static uint32_t find(struct hcb_arena *a, uint32_t units)
     return place;
 }
 
-/* The block at `place` keeps `units`; what is behind them becomes free. */
+/* If the block behind this place is free, takes it out; the units that it had. */
+static uint32_t take_behind(struct hcb_arena *a, uint32_t behind)
+{
+    if (behind >= a->end || !(at(a, behind)->head & FREE))
+        return 0;
+    uint32_t units = size_of(at(a, behind));
+    take_out(a, behind);
+    return units;
+}
+
+/* The block at `place` keeps `units`; what is behind them becomes free, if it is enough
+ * for a block. */
 static void cut(struct hcb_arena *a, uint32_t place, uint32_t units)
 {
     struct block *b = at(a, place);
-    uint32_t rest = b->units - units;
-    if (rest == 0)
+    uint32_t had = size_of(b), rest = had - units + take_behind(a, place + had);
+    if (rest < LEAST) {
+        set_size(b, units + rest);
         return;
-    uint32_t behind = place + b->units;
-    if (behind < a->end && at(a, behind)->units & FREE) {
-        rest += size_of(at(a, behind));
-        take_out(a, behind);
     }
-    b->units = units;
-    at(a, place + units)->before = units;
+    set_size(b, units);
+    at(a, place + units)->head = 0;
     put(a, place + units, rest);
-    tell_next(a, place + units, rest);
 }
 
 static void merge(struct hcb_arena *a, uint32_t place)
 {
     struct block *b = at(a, place);
-    uint32_t units = b->units, behind = place + units;
-    if (behind < a->end && at(a, behind)->units & FREE) {
-        units += size_of(at(a, behind));
-        take_out(a, behind);
-    }
-    if (b->before && at(a, place - b->before)->units & FREE) {
-        place -= b->before;
-        units += size_of(at(a, place));
-        take_out(a, place);
+    uint32_t units = size_of(b) + take_behind(a, place + size_of(b));
+    if (b->head & FREE_BEFORE) {
+        uint32_t before = *footer_before(a, place);
+        take_out(a, place - before);
+        place -= before;
+        units += before;
     }
     put(a, place, units);
-    tell_next(a, place, units);
 }
 
 /* What was kept aside is merged, and can serve any size. */
@@ -217,7 +234,8 @@ static bool merge_aside(struct hcb_arena *a)
 
 static uint32_t units_for(size_t size)
 {
-    return (uint32_t)((size + HEADER + UNIT - 1) / UNIT);
+    uint32_t units = (uint32_t)((size + HEADER + UNIT - 1) / UNIT);
+    return units < LEAST ? LEAST : units;
 }
 
 static void *allocate(struct hcb_arena *a, size_t size)
@@ -237,49 +255,46 @@ static void *allocate(struct hcb_arena *a, size_t size)
             return NULL;
         cut(a, place, units);
     }
-    a->used += (size_t)units * UNIT;
+    a->used += (size_t)size_of(at(a, place)) * UNIT;
     return payload_of(at(a, place));
 }
 
 static void release(struct hcb_arena *a, void *p)
 {
-    uint32_t place = place_of(a, p);
-    struct block *b = at(a, place);
-    a->used -= (size_t)b->units * UNIT;
-    if (b->units >= QUICK) {
+    uint32_t place = place_of(a, p), units = size_of(at(a, place));
+    a->used -= (size_t)units * UNIT;
+    if (units >= QUICK) {
         merge(a, place);
         return;
     }
-    b->next = a->quick[b->units];
-    a->quick[b->units] = place;
-    a->aside += (size_t)b->units * UNIT;
+    at(a, place)->next = a->quick[units];
+    a->quick[units] = place;
+    a->aside += (size_t)units * UNIT;
 }
 
 /* Makes the block larger where it is, if what is behind it is free. */
 static bool extend(struct hcb_arena *a, uint32_t place, uint32_t units)
 {
     struct block *b = at(a, place);
-    uint32_t behind = place + b->units;
-    if (behind >= a->end || !(at(a, behind)->units & FREE) ||
-        b->units + size_of(at(a, behind)) < units)
+    uint32_t behind = place + size_of(b);
+    if (behind >= a->end || !(at(a, behind)->head & FREE) ||
+        size_of(b) + size_of(at(a, behind)) < units)
         return false;
-    b->units += size_of(at(a, behind));
-    take_out(a, behind);
-    tell_next(a, place, b->units);
+    set_size(b, size_of(b) + take_behind(a, behind));
     cut(a, place, units);
     return true;
 }
 
 static void *resize(struct hcb_arena *a, void *p, size_t old, size_t size)
 {
-    uint32_t place = place_of(a, p), had = at(a, place)->units;
+    uint32_t place = place_of(a, p), had = size_of(at(a, place));
     if (size >= a->cap)
         return NULL;
     uint32_t units = units_for(size);
-    if (units <= had)
+    if (units < had)
         cut(a, place, units);
     if (units <= had || extend(a, place, units)) {
-        a->used = a->used - (size_t)had * UNIT + (size_t)units * UNIT;
+        a->used = a->used - (size_t)had * UNIT + (size_t)size_of(at(a, place)) * UNIT;
         return p;
     }
     void *q = allocate(a, size);
@@ -307,7 +322,7 @@ struct hcb_arena *hcb_arena_open(size_t cap)
         return NULL;
     a->cap = cap;
     a->first = (uint32_t)((sizeof *a + UNIT - 1) / UNIT);
-    a->end = (uint32_t)(cap / UNIT) - 1; /* payloads begin half a unit on */
+    a->end = (uint32_t)(cap / UNIT) - 1; /* headers end where a unit does */
     put(a, a->first, a->end - a->first);
     return a;
 }
@@ -326,7 +341,8 @@ void hcb_arena_trim(struct hcb_arena *a)
         return;
     int power = highest(a->powers);
     uint32_t place = a->lists[power][highest(a->parts[power])];
-    hcb_platform_discard(at(a, place) + 1, (size_t)(size_of(at(a, place)) - 1) * UNIT);
+    struct block *b = at(a, place);
+    hcb_platform_discard(b + 1, (size_t)size_of(b) * UNIT - sizeof *b - sizeof(uint32_t));
 }
 
 size_t hcb_arena_used(const struct hcb_arena *a)
@@ -351,19 +367,18 @@ static size_t listed(const struct hcb_arena *a)
 
 int hcb_arena_check(const struct hcb_arena *a)
 {
-    uint32_t before = 0;
     size_t free_units = 0, taken = 0;
     bool was_free = false;
-    for (uint32_t p = a->first; p < a->end; p += before) {
+    for (uint32_t p = a->first, n; p < a->end; p += n) {
         const struct block *b = at(a, p);
-        bool is_free = b->units & FREE;
-        if (size_of(b) == 0 || b->before != before || (is_free && was_free))
+        bool is_free = b->head & FREE;
+        n = size_of(b);
+        if (n < LEAST || p + n > a->end || was_free != !!(b->head & FREE_BEFORE) ||
+            (is_free && was_free) ||
+            (is_free && p + n < a->end && *footer_before(a, p + n) != n))
             return 0;
-        before = size_of(b);
         was_free = is_free;
-        *(is_free ? &free_units : &taken) += before;
-        if (p + before > a->end)
-            return 0;
+        *(is_free ? &free_units : &taken) += n;
     }
     return free_units == listed(a) && taken * UNIT == a->used + a->aside;
 }

@@ -2,7 +2,7 @@
  * never hold more, and so that all of it can be dropped at once whatever condition it
  * is in. Knows of Lua only the contract of lua_Alloc.
  *
- * Inside, blocks of 16-byte units with a header of 8 bytes; free ones in lists by size
+ * Inside, blocks of 8-byte units with a header of 4 bytes; free ones in lists by size
  * (two levels: power of two, then eighths of it) and merged with their neighbours when
  * they are freed; small ones are kept aside unmerged, for the next of the same size,
  * until memory runs short. Every operation but that one takes constant time. */

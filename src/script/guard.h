@@ -33,7 +33,7 @@ struct hcb_run {
     struct hcb_run *outer; /* that it runs inside of */
 };
 
-#define HCB_GUARD_STACK (512 << 10) /* bytes of C stack that a run may need */
+#define HCB_GUARD_STACK (480 << 10) /* bytes of C stack that a run may need */
 
 enum hcb_guard {
     HCB_GUARD_WATCHES,   /* from here to hcb_guard_leave */

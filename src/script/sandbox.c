@@ -385,6 +385,7 @@ static int on_error(lua_State *L)
     luaL_traceback(L, L, NULL, 1);
     const char *trace = lua_tolstring(L, -1, &n);
     hcb_fault_traceback(fault, trace, n);
+    lua_settop(L, 1); /* the error itself goes on, for who would look at it */
     return 1;
 }
 
@@ -513,6 +514,23 @@ void hcb_sandbox_end(void)
 {
     if (--begun == 0 && locale_before)
         uselocale(locale_before);
+}
+
+void hcb_sandbox_step_out(struct hcb_sandbox_outside *out)
+{
+    out->begun = begun;
+    out->locale = locale_before;
+    if (begun > 0 && locale_before)
+        uselocale(locale_before);
+    begun = 0;
+}
+
+void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out)
+{
+    begun = out->begun;
+    locale_before = out->locale;
+    if (begun > 0 && locale_before)
+        uselocale(atomic_load_explicit(&c_locale, memory_order_acquire));
 }
 
 int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct hcb_fault *fault)

@@ -17,6 +17,7 @@
 #include "script/arena.h"
 #include "script/fault.h"
 #include "script/guard.h"
+#include <locale.h>
 #include <lua.h>
 
 struct hcb_sandbox {
@@ -63,6 +64,14 @@ int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg,
  * is set up once. They nest. */
 void hcb_sandbox_begin(void);
 void hcb_sandbox_end(void);
+
+/* Around what the host does in between: it has its own locale for that. */
+struct hcb_sandbox_outside {
+    unsigned begun;
+    locale_t locale;
+};
+void hcb_sandbox_step_out(struct hcb_sandbox_outside *out);
+void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out);
 
 /* From inside: the owner, and raising the text on top of the stack as an error
  * with a reason of its own (memory: the state is stopped). */

@@ -560,10 +560,21 @@ static int l_restore(lua_State *L)
     return 0;
 }
 
+/* A lazy value is worked out by the host. */
+static int call_host(hotcb_lazy_fn *fn, void *user, struct hotcb_env *env, const char *key)
+{
+    struct hcb_sandbox_outside out;
+    hcb_sandbox_step_out(&out);
+    int rc = fn(user, env, key);
+    hcb_sandbox_step_in(&out);
+    return rc;
+}
+
 static int run_with_env(struct hcb_script *s, lua_CFunction fn, const char *event,
                         struct hotcb_env *env, struct hcb_fault *fault)
 {
     s->env = env;
+    env->call_host = call_host;
     int status = hcb_sandbox_run(&s->box, fn, (void *)(uintptr_t)event, fault);
     s->env = NULL;
     return status;
@@ -571,6 +582,15 @@ static int run_with_env(struct hcb_script *s, lua_CFunction fn, const char *even
 
 void hcb_script_begin(void) { hcb_sandbox_begin(); }
 void hcb_script_end(void) { hcb_sandbox_end(); }
+
+void hcb_script_call_log(hotcb_log_fn *fn, void *user, enum hotcb_level level, const char *id,
+                         const char *line)
+{
+    struct hcb_sandbox_outside out;
+    hcb_sandbox_step_out(&out);
+    fn(user, level, id, line);
+    hcb_sandbox_step_in(&out);
+}
 
 int hcb_script_handle(struct hcb_script *s, const char *event, struct hotcb_env *env,
                       struct hcb_fault *fault)

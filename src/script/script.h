@@ -56,9 +56,12 @@ void hcb_script_finder(struct hcb_script *s, hcb_find_module_fn *find, void *use
 void hcb_script_free(struct hcb_script *s);
 
 /* Around many calls on one thread: makes each of them cheaper. They nest. Meanwhile the
- * thread is in the C locale. */
+ * thread is in the C locale; a function of the host's is called by hcb_script_call_log, in
+ * the thread's own. */
 void hcb_script_begin(void);
 void hcb_script_end(void);
+void hcb_script_call_log(hotcb_log_fn *fn, void *user, enum hotcb_level level, const char *id,
+                         const char *line);
 
 /* Calls into the script. 0, or -1 with *fault. A hook that is not there is fine. */
 int hcb_script_attach(struct hcb_script *s, struct hotcb_env *env, struct hcb_fault *fault);

@@ -48,7 +48,7 @@ static void change(struct hcb_arena *a, struct block *b, uint32_t *seed)
     }
     for (size_t i = 0; i < kept; i++)
         assert_int_equal(q[i], b->fill);
-    assert_int_equal((uintptr_t)q % 16, 0);
+    assert_int_equal((uintptr_t)q % 8, 0);
     b->p = q;
     b->n = size;
     b->fill = (unsigned char)next_random(seed);
@@ -76,6 +76,8 @@ static void test_random_use(void **state)
         assert_non_null(a);
         for (int i = 0; i < 20000; i++) {
             change(a, &blocks[next_random(&seed) % BLOCKS], &seed);
+            if (i % 700 == 0)
+                hcb_arena_trim(a);
             if (i % 500 == 0)
                 assert_true(hcb_arena_check(a));
             assert_true(hcb_arena_used(a) <= hcb_arena_cap(a));

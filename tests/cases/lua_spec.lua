@@ -96,7 +96,8 @@ local loops = {
 local places = {
   { "the chunk", "while true do end" },
   { "the chunk, in a coroutine", "coroutine.wrap(function() while true do end end)()" },
-  { "on_attach", "return { on_attach = function() while true do end end, handle = function() end }" },
+  { "on_attach", "return { on_attach = function() while true do end end," ..
+    " handle = function() end }" },
 }
 
 describe("case 39: an endless loop", function()

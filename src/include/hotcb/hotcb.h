@@ -27,18 +27,21 @@
  *   does nothing and returns HOTCB_EINVAL (NULL or 0 where that is the type).
  * Threads. One thread at a time per handle and per env; different handles on
  *   different threads do not disturb one another. hotcb starts no thread. A
- *   callback may need 512 KiB of stack; on a thread that has less left it is not
- *   called, and says so.
+ *   callback may need 480 KiB of stack: on a thread that has less left it is not
+ *   called, and says so. hotcb itself needs 64 KiB.
  * Signals. On Linux the first call into a script takes the highest real-time
  *   signal that nobody handles (never the last) for the life of the process, and
  *   two timers for each thread that calls scripts; they tick on that thread, only
  *   while a script runs, so that nothing of the host's is interrupted. Where
  *   the signal is blocked, a slower and weaker guard stands in: "guard" in
- *   hotcb.status.json is then "count hook" instead of "timer".
+ *   hotcb.status.json is then "count hook" instead of "timer". That it is
+ *   blocked is seen within 4 ms: a host that blocks it only sometimes should do
+ *   so before the run is opened.
  * Fork. A child may call every function on the handle: they do nothing there
  *   (EINVAL). The parent goes on as the owner. A child may open runs of its own.
- * Locale. Callbacks, and what they call of the host's, run in the C locale; the
- *   thread's own is back when the call returns.
+ * Locale. Callbacks run in the C locale; the host's own code never does.
+ * Numbers. Where the host has denormals flushed to zero (-ffast-math), they are
+ *   zero for callbacks too.
  * Strings. UTF-8, ended by NUL, copied before the call returns. Strings that
  *   are returned belong to the library and stay valid until the next call on
  *   the same handle, unless they are said to be yours to free.

@@ -1,0 +1,163 @@
+/* Hosts that block all signals, at different moments: a runaway is stopped all the same, by
+ * the timer where its signal can come and by the count hook where it cannot. */
+#include "trial.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+
+static sigset_t before;
+
+/* Whether the signal gets through is looked at every few ms, not at each call, so the
+ * masks here do not change faster than that. */
+static void set_mask(int how, const sigset_t *mask, sigset_t *old)
+{
+    pthread_sigmask(how, mask, old);
+    trial_pause_ms(20);
+}
+
+static void block_all(void)
+{
+    sigset_t every;
+    sigfillset(&every);
+    set_mask(SIG_SETMASK, &every, &before);
+}
+
+static void unblock(void)
+{
+    set_mask(SIG_SETMASK, &before, NULL);
+}
+
+/* That the mask is as the host set it, for every signal. */
+static void check_mask(const char *when, bool blocked)
+{
+    sigset_t now;
+    pthread_sigmask(SIG_SETMASK, NULL, &now);
+    for (int signo = 1; signo <= SIGRTMAX; signo++) {
+        bool settable = signo != SIGKILL && signo != SIGSTOP &&
+                        (signo < 32 || signo >= SIGRTMIN);
+        CHECK(!settable || sigismember(&now, signo) == (blocked ? 1 : 0),
+              "%s: signal %d has another mask", when, signo);
+    }
+}
+
+static void before_open(void *arg)
+{
+    (void)arg;
+    block_all();
+    trial_whole("before-open", TRIAL_HOOK);
+    check_mask("blocked before open", true);
+}
+
+static void never(void *arg)
+{
+    (void)arg;
+    trial_whole("never", TRIAL_TIMER);
+    check_mask("never blocked", false);
+}
+
+static void around_apply(void *arg)
+{
+    struct trial t;
+    (void)arg;
+    trial_init(&t, "around-apply");
+    bool open = trial_open(&t);
+    for (int i = 0; open && i < 3; i++) {
+        block_all();
+        trial_prove(&t, TRIAL_HOOK);
+        check_mask("blocked around apply", true);
+        unblock();
+        check_mask("unblocked after apply", false);
+    }
+    trial_close(&t);
+}
+
+static void from_some_step_on(void *arg)
+{
+    struct trial t;
+    (void)arg;
+    trial_init(&t, "from-step");
+    if (trial_open(&t)) {
+        trial_prove(&t, TRIAL_TIMER);
+        block_all();
+        trial_prove(&t, TRIAL_HOOK);
+        unblock();
+        trial_prove(&t, NULL); /* the timer may be taken up again, or not */
+    }
+    trial_close(&t);
+}
+
+/* One signal after the other, so that whichever the library took is among them. */
+static void one_by_one(void *arg)
+{
+    struct trial t;
+    (void)arg;
+    trial_init(&t, "one-by-one");
+    bool open = trial_open(&t);
+    for (int signo = SIGRTMIN; open && signo <= SIGRTMAX; signo++) {
+        sigset_t one;
+        sigemptyset(&one);
+        sigaddset(&one, signo);
+        set_mask(SIG_BLOCK, &one, NULL);
+        trial_runaway(&t, "loop");
+        trial_steps(&t, 1);
+        pthread_sigmask(SIG_UNBLOCK, &one, NULL);
+    }
+    trial_check_neighbours(&t);
+    trial_close(&t);
+}
+
+static void blocked_worker(void *arg)
+{
+    (void)arg;
+    block_all();
+    trial_whole("worker", TRIAL_HOOK);
+}
+
+/* A worker that blocks everything has a run of its own; so has the one that does not. */
+static void only_in_a_worker(void *arg)
+{
+    struct trial t;
+    (void)arg;
+    trial_init(&t, "worker-main");
+    if (trial_open(&t)) {
+        trial_prove(&t, TRIAL_TIMER);
+        trial_in_thread(blocked_worker, NULL, 0);
+        trial_prove(&t, TRIAL_TIMER);
+    }
+    trial_close(&t);
+}
+
+static void prove_blocked(void *arg)
+{
+    block_all();
+    trial_prove(arg, TRIAL_HOOK);
+}
+
+/* A handle moves to a thread whose mask is another. */
+static void handle_moves(void *arg)
+{
+    struct trial t;
+    (void)arg;
+    trial_init(&t, "moves");
+    if (trial_open(&t)) {
+        trial_prove(&t, TRIAL_TIMER);
+        trial_in_thread(prove_blocked, &t, 0);
+        trial_prove(&t, TRIAL_TIMER);
+    }
+    trial_close(&t);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    trial_begin(argv[0]);
+    trial_in_child("never blocked", never, NULL);
+    trial_in_child("blocked before open", before_open, NULL);
+    trial_in_child("blocked around each apply", around_apply, NULL);
+    trial_in_child("blocked from some step on", from_some_step_on, NULL);
+    trial_in_child("blocked one by one", one_by_one, NULL);
+    trial_in_child("blocked in a worker only", only_in_a_worker, NULL);
+    trial_in_child("a handle moves to a thread that blocks", handle_moves, NULL);
+    return trial_end();
+}

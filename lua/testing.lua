@@ -255,7 +255,7 @@ local function new_callback(source, name, opts)
   }, Callback)
   cb._ = {
     name = name, dir = name:match("^(.*/)") or "", symbol = opts.symbol,
-    queue = { bytes = 0, artifacts = 0 }, framework = opts.framework or "c",
+    queue = { bytes = 0, said = 0, artifacts = 0 }, framework = opts.framework or "c",
     coroutines = opts.coroutines, groups = opts.groups,
     search_path = opts.search_path or os.getenv("HOTCB_PATH") or "", due = {}, counts = {},
     last = {}, init = map_of(opts.init, "init"), set = map_of(opts.params, "params"),

@@ -33,7 +33,7 @@ end
 
 -- ---- what a script may ask for ---------------------------------------------------
 
-local EFFECTS, EFFECT_BYTES, ARTIFACTS, LINE_BYTES = 1024, 8 << 20, 16, 4096
+local EFFECTS, EFFECT_BYTES, TEXT_BYTES, ARTIFACTS, LINE_BYTES = 1024, 8 << 20, 256 << 10, 16, 4096
 
 local function queue(cb, effect, bytes)
   local q = cb._.queue
@@ -41,6 +41,7 @@ local function queue(cb, effect, bytes)
     if q[effect.kind] then return end
     q[effect.kind] = true
   elseif #q >= EFFECTS or q.bytes + bytes > EFFECT_BYTES or
+    (effect.kind ~= "artifact" and q.said + bytes > TEXT_BYTES) or
     (effect.kind == "artifact" and q.artifacts == ARTIFACTS) then
     cb.dropped = cb.dropped + 1
     return
@@ -48,6 +49,7 @@ local function queue(cb, effect, bytes)
     q.artifacts = q.artifacts + 1
   end
   q.bytes = q.bytes + bytes
+  if effect.kind == "log" or effect.kind == "scalar" then q.said = q.said + bytes end
   q[#q + 1] = effect
 end
 
@@ -120,7 +122,7 @@ end
 
 local function carry_out(cb, ok)
   local q = cb._.queue
-  cb._.queue = { bytes = 0, artifacts = 0 }
+  cb._.queue = { bytes = 0, said = 0, artifacts = 0 }
   for _, effect in ipairs(q) do carry[effect.kind](cb, effect, ok) end
 end
 
@@ -182,6 +184,7 @@ local function new_host(cb)
 
   function host.json.decode(s)
     check_type(s, "string", 1, "decode")
+    if #s > 1 << 20 then return nil, "more than 1024 KiB of text" end
     local ok, node = pcall(text.from_json, s)
     if not ok then return nil, node end
     return text.to_lua(node)

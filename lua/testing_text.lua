@@ -6,7 +6,7 @@
 -- map (v: {key, node} pairs in order); source is how a scalar was typed, if it was.
 local text = { null = setmetatable({}, { __tostring = function() return "null" end }) }
 
-local DEPTH, NODES, BYTES = 48, 200000, 8 << 20
+local DEPTH, NODES, BYTES = 48, 50000, 1 << 20
 
 -- ---- UTF-8 -------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ struct scan {
     enum state state;
     char open[HCB_VALUE_DEPTH]; /* the brackets we are inside of */
     int depth;
-    size_t nodes;
+    size_t nodes, nodes_max;
     struct hcb_buf out; /* the rewritten text */
     struct hcb_err *err;
 };
@@ -87,8 +87,8 @@ static void after_value(struct scan *s)
 
 static int count_node(struct scan *s)
 {
-    if (++s->nodes > HCB_VALUE_NODES)
-        return fail_at(s, s->at, "more than %d values", HCB_VALUE_NODES);
+    if (++s->nodes > s->nodes_max)
+        return fail_at(s, s->at, "more than %zu values", s->nodes_max);
     return 0;
 }
 
@@ -416,7 +416,13 @@ static int convert(const cJSON *item, struct hcb_value *out, struct hcb_err *err
 
 int hcb_json_parse(const char *text, size_t n, struct hcb_value *out, struct hcb_err *err)
 {
-    struct scan s = {.text = text, .n = n, .err = err};
+    return hcb_json_parse_within(text, n, HCB_VALUE_NODES, out, err);
+}
+
+int hcb_json_parse_within(const char *text, size_t n, size_t nodes, struct hcb_value *out,
+                          struct hcb_err *err)
+{
+    struct scan s = {.text = text, .n = n, .nodes_max = nodes, .err = err};
     cJSON *tree = NULL;
     const char *end;
     int rc = scan_text(&s);

@@ -18,6 +18,9 @@ bool hcb_json_is_number(const char *text, size_t n);
 
 /* *out must be null; on failure it is null again. Errors: EFORMAT, ENOMEM. */
 int hcb_json_parse(const char *text, size_t n, struct hcb_value *out, struct hcb_err *err);
+/* The same for at most so many values, those of lists and maps and they themselves. */
+int hcb_json_parse_within(const char *text, size_t n, size_t nodes, struct hcb_value *out,
+                          struct hcb_err *err);
 
 /* Each of these puts a comma first where one is due, which it sees from the last
  * byte of the buffer, so that a record is written by just naming its parts. */

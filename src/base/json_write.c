@@ -26,6 +26,13 @@ void hcb_json_close(struct hcb_buf *b, char bracket)
     hcb_buf_char(b, bracket);
 }
 
+static void raw_code(struct hcb_buf *b, unsigned char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[6] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+    hcb_buf_add(b, text, sizeof text);
+}
+
 static void raw_char(struct hcb_buf *b, char c)
 {
     switch (c) {
@@ -34,7 +41,7 @@ static void raw_char(struct hcb_buf *b, char c)
     case '\n': hcb_buf_add(b, "\\n", 2); break;
     case '\t': hcb_buf_add(b, "\\t", 2); break;
     case '\r': hcb_buf_add(b, "\\r", 2); break;
-    default: hcb_buf_printf(b, "\\u%04x", (unsigned char)c);
+    default: raw_code(b, (unsigned char)c);
     }
 }
 
@@ -43,12 +50,26 @@ static bool needs_escape(char c)
     return (unsigned char)c < 0x20 || c == '"' || c == '\\' || c == 0x7f;
 }
 
+static size_t plain_run(const char *s, size_t n)
+{
+    size_t i = 0;
+    while (i < n && (unsigned char)s[i] < 0x7f && !needs_escape(s[i]))
+        i++;
+    return i;
+}
+
 /* In quotes, without a comma. */
 static void raw_text(struct hcb_buf *b, const char *s, size_t n)
 {
     size_t plain = 0; /* bytes before s that can go as they are */
     hcb_buf_char(b, '"');
     while (n > 0) {
+        size_t run = plain_run(s, n);
+        plain += run;
+        s += run;
+        n -= run;
+        if (n == 0)
+            break;
         size_t len = *s ? hcb_utf8_len(s, n) : 0; /* \u0000 is what our own reader refuses */
         if (len > 0 && !needs_escape(*s)) {
             plain += len;

@@ -93,13 +93,23 @@ static bool is_space(uint32_t c)
            c == 0x205f || c == 0x3000 || c == 0xfeff;
 }
 
+static void add_code(struct hcb_buf *b, uint32_t c)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[4] = {'\\', 'x', digits[c >> 4 & 15], digits[c & 15]};
+    if (c < 0x100)
+        hcb_buf_add(b, text, sizeof text);
+    else
+        hcb_buf_printf(b, "\\u%04x", c);
+}
+
 static void add_escape(struct hcb_buf *b, uint32_t c)
 {
     switch (c) {
     case '\n': hcb_buf_str(b, "\\n"); break;
     case '\t': hcb_buf_str(b, "\\t"); break;
     case '\r': hcb_buf_str(b, "\\r"); break;
-    default: hcb_buf_printf(b, c < 0x100 ? "\\x%02x" : "\\u%04x", c);
+    default: add_code(b, c);
     }
 }
 

@@ -20,7 +20,7 @@ void hcb_effects_reset(struct hcb_effects *e)
     else
         hcb_buf_reset(&e->bytes);
     e->n = 0;
-    e->files = 0;
+    e->files = e->said_bytes = 0;
     e->dropped = 0;
     e->stop = e->disable = false;
 }
@@ -45,7 +45,7 @@ static size_t kept(enum hcb_effect_kind kind, const char *text, size_t n)
 
 static bool fits(const struct hcb_effects *e, size_t text_len, size_t bytes_len)
 {
-    return e->n < HCB_EFFECTS_MAX && text_len <= HCB_EFFECTS_BYTES &&
+    return e->n < HCB_EFFECTS_MAX && text_len <= HCB_EFFECTS_TEXT - e->said_bytes &&
            bytes_len <= HCB_EFFECTS_BYTES &&
            e->bytes.len + text_len + bytes_len <= HCB_EFFECTS_BYTES;
 }
@@ -77,6 +77,7 @@ struct hcb_effect *hcb_effects_add_bytes(struct hcb_effects *e, enum hcb_effect_
     }
     struct hcb_effect *x = &e->v[e->n++];
     e->files += file;
+    e->said_bytes += said ? 0 : text_len;
     memset(x, 0, sizeof *x);
     if (said)
         *said = true;

@@ -11,6 +11,7 @@
  * nothing new. */
 #define HCB_EFFECTS_MAX 1024
 #define HCB_EFFECTS_BYTES (8 << 20)
+#define HCB_EFFECTS_TEXT (256 << 10) /* bytes of those that are log lines and keys */
 #define HCB_EFFECTS_FILES 16 /* artifacts */
 
 #define HCB_LOG_LINE_BYTES 4096 /* of a log line; the rest is cut at once, and named */
@@ -38,7 +39,7 @@ struct hcb_effect {
 struct hcb_effects {
     struct hcb_effect *v;
     size_t n, cap;
-    size_t files;
+    size_t files, said_bytes;
     struct hcb_buf bytes;
     size_t dropped;
     bool stop, disable; /* one is queued */

@@ -58,6 +58,16 @@ static void fill(char *out, size_t size, const char *s, size_t n, bool lines)
     out[at] = '\0';
 }
 
+bool hcb_fault_has_place(const char *text)
+{
+    for (const char *s = strchr(text, ':'); s; s = strchr(s + 1, ':')) {
+        size_t digits = strspn(s + 1, "0123456789");
+        if (digits > 0 && s[1 + digits] == ':')
+            return true;
+    }
+    return false;
+}
+
 void hcb_fault_message(struct hcb_fault *f, const char *text, size_t n)
 {
     fill(f->message, sizeof f->message, text, n, false);

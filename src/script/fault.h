@@ -28,6 +28,9 @@ struct hcb_fault {
 
 const char *hcb_reason_name(enum hcb_reason reason); /* "" for HCB_FINE */
 
+/* "...:12: ..." somewhere in it. */
+bool hcb_fault_has_place(const char *text);
+
 void hcb_fault_clear(struct hcb_fault *f);
 /* Sets reason and message; returns -1, for `return hcb_fault_set(...)`. */
 int hcb_fault_set(struct hcb_fault *f, enum hcb_reason reason, const char *fmt, ...)

@@ -172,7 +172,9 @@ static int l_json_encode(lua_State *L)
 static int decode(struct hcb_script *s, const char *text, size_t n, struct hcb_err *err)
 {
     hcb_value_release(&s->scratch_value);
-    return hcb_json_parse(text, n, &s->scratch_value, err);
+    if (n > HCB_LUA_TEXT_BYTES)
+        return hcb_fail(err, HOTCB_EFORMAT, "more than %d KiB of text", HCB_LUA_TEXT_BYTES >> 10);
+    return hcb_json_parse_within(text, n, HCB_LUA_NODES, &s->scratch_value, err);
 }
 
 static int l_json_decode(lua_State *L)

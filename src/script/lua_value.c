@@ -130,7 +130,7 @@ static int from_lua(struct reading *r, int idx, struct hcb_value *out, int depth
 int hcb_value_from_lua_within(lua_State *L, int idx, size_t *bytes, struct hcb_value *out,
                               struct hcb_err *err)
 {
-    struct reading r = {.L = L, .nodes = HCB_VALUE_NODES, .bytes = bytes, .err = err};
+    struct reading r = {.L = L, .nodes = HCB_LUA_NODES, .bytes = bytes, .err = err};
     int top = lua_gettop(L);
     int status = from_lua(&r, lua_absindex(L, idx), out, 0);
     lua_settop(L, top);

@@ -6,12 +6,14 @@
 #include "base/value.h"
 #include <lua.h>
 
-#define HCB_LUA_TEXT_BYTES (8 << 20) /* of all keys and texts of one value */
+/* Of one value: what the host does with it takes time that no script is stopped in. */
+#define HCB_LUA_TEXT_BYTES (1 << 20) /* all keys and texts */
+#define HCB_LUA_NODES 50000
 
 /* Reads the value at idx into *out (null before). Raises no Lua error, calls no
  * metamethod. A table with keys 1..n is a list, one with text keys a map, an
  * empty one a map; integer keys beside text keys, other types, loops and depth
- * beyond HCB_VALUE_DEPTH, more than HCB_VALUE_NODES entries (a table that stands
+ * beyond HCB_VALUE_DEPTH, more than HCB_LUA_NODES entries (a table that stands
  * in two places counts twice) or HCB_LUA_TEXT_BYTES are refused with a sentence.
  * Errors: EFORMAT, ENOMEM. */
 int hcb_value_from_lua(lua_State *L, int idx, struct hcb_value *out, struct hcb_err *err);

@@ -12,7 +12,7 @@
 
 /* Declarations are kept outside the script's memory and shown in every status. */
 #define PARAMS_MAX 256
-#define PARAMS_BYTES (1 << 20) /* of all texts in them */
+#define PARAMS_BYTES (128 << 10) /* of all texts in them */
 
 static const char *const fields[] = {"type", "min",  "max",  "step",
                                      "log",  "choices", "unit", "help"};

@@ -341,17 +341,6 @@ static int l_open(lua_State *L)
 
 /* ---- errors ----------------------------------------------------------------- */
 
-/* "...:12: ..." somewhere in it. */
-static bool has_place(const char *text)
-{
-    for (const char *s = strchr(text, ':'); s; s = strchr(s + 1, ':')) {
-        size_t digits = strspn(s + 1, "0123456789");
-        if (digits > 0 && s[1 + digits] == ':')
-            return true;
-    }
-    return false;
-}
-
 /* Calls no metamethod: an error value is a text, or its type is named. What was raised
  * without a place (by a function of C's that was called from C) is given one. */
 static void note_error(lua_State *L, struct hcb_fault *fault)
@@ -361,7 +350,7 @@ static void note_error(lua_State *L, struct hcb_fault *fault)
         push_place(L);
         lua_pushfstring(L, "(the error value is %s%s)", lua_isnil(L, 1) ? "" : "a ",
                         luaL_typename(L, 1));
-    } else if (has_place(lua_tolstring(L, 1, &n))) {
+    } else if (hcb_fault_has_place(lua_tolstring(L, 1, &n))) {
         lua_pushliteral(L, "");
         lua_pushvalue(L, 1);
     } else {

@@ -82,8 +82,12 @@ void hcb_lua_load_text(lua_State *L, const char *text, size_t n, const char *chu
         hcb_sandbox_raise(L, why.reason);
     }
     int status = luaL_loadbufferx(L, text, n, chunkname, "t");
-    if (status != LUA_OK)
-        hcb_sandbox_raise(L, status == LUA_ERRMEM ? HCB_MEMORY : HCB_SYNTAX);
+    if (status == LUA_OK)
+        return;
+    if (!hcb_fault_has_place(lua_tostring(L, -1))) /* the parser's own stack is too small */
+        lua_pushfstring(L, "%s:1: too deeply nested to be compiled (%s)",
+                        chunkname + (*chunkname == '@'), lua_tostring(L, -1));
+    hcb_sandbox_raise(L, status == LUA_ERRMEM ? HCB_MEMORY : HCB_SYNTAX);
 }
 
 static void run_chunk(lua_State *L, const struct setup *set)
@@ -99,11 +103,16 @@ static void run_chunk(lua_State *L, const struct setup *set)
         raise_about(L, s, "must return a table, or nothing and define global functions");
 }
 
+#define FIELD_BYTES 200 /* shown in every status */
+#define EVENTS_BYTES (16 << 10)
+#define EVENTS_MAX 256
+
 static void read_text(lua_State *L, struct hcb_script *s, const char *field, char **out)
 {
     int type = lua_getfield(L, -1, field);
-    if (type != LUA_TNIL && type != LUA_TSTRING)
-        raise_about(L, s, lua_pushfstring(L, "'%s' must be text", field));
+    if (type != LUA_TNIL && (type != LUA_TSTRING || lua_rawlen(L, -1) > FIELD_BYTES))
+        raise_about(L, s, lua_pushfstring(L, "'%s' must be text of at most %d bytes", field,
+                                          FIELD_BYTES));
     const char *given = type == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
     hcb_sandbox_hold(L);
     *out = hcb_strdup(given);
@@ -113,19 +122,28 @@ static void read_text(lua_State *L, struct hcb_script *s, const char *field, cha
     lua_pop(L, 1);
 }
 
+static bool are_names(const struct hcb_value *v)
+{
+    if (v->type != HCB_LIST || v->u.list.n > EVENTS_MAX)
+        return false;
+    for (size_t i = 0; i < v->u.list.n; i++)
+        if (v->u.list.v[i].type != HCB_TEXT)
+            return false;
+    return true;
+}
+
 static void read_events(lua_State *L, struct hcb_script *s)
 {
     struct hcb_err err;
-    int type = lua_getfield(L, -1, "events");
-    if (type == LUA_TNIL) {
-        lua_pop(L, 1);
-        return;
-    }
-    if (hcb_value_from_lua_held(L, -1, &s->events, &err) < 0 || s->events.type != HCB_LIST)
-        raise_about(L, s, "'events' must be a list of event names");
-    for (size_t i = 0; i < s->events.u.list.n; i++)
-        if (s->events.u.list.v[i].type != HCB_TEXT)
+    size_t bytes = EVENTS_BYTES;
+    if (lua_getfield(L, -1, "events") != LUA_TNIL) {
+        hcb_value_make_room(L);
+        hcb_sandbox_hold(L);
+        int status = hcb_value_from_lua_within(L, -1, &bytes, &s->events, &err);
+        hcb_sandbox_release(L);
+        if (status < 0 || !are_names(&s->events))
             raise_about(L, s, "'events' must be a list of event names");
+    }
     lua_pop(L, 1);
 }
 

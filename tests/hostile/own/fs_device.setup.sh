@@ -1,0 +1,2 @@
+# expect: disabled, reason=file
+ln -s /dev/zero "$1"

@@ -1,0 +1,2 @@
+# expect: disabled, reason=file
+ln -s hostile.lua "$1"

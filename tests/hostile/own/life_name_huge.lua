@@ -1,0 +1,3 @@
+-- expect: ok|disabled, reason=syntax|runtime|memory
+-- what a script says of itself is told in every status
+return { name = ("\1\xff"):rep(3 << 20), handle = function() end }

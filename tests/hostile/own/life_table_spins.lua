@@ -1,0 +1,2 @@
+-- expect: disabled, reason=budget
+return setmetatable({}, { __index = function() while true do end end })

@@ -1,0 +1,2 @@
+-- expect: disabled, reason=budget
+for i = math.mininteger, math.maxinteger do end

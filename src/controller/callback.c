@@ -578,7 +578,8 @@ bool hcb_callback_record(struct hcb_callback *cb, const struct hcb_fault *fault,
                          bool has_step, int64_t step)
 {
     const struct hcb_fault *before = hcb_callback_fault(cb);
-    bool same = before->reason == fault->reason && same_place(before->message, fault->message);
+    bool same = before == &unknown || (before->reason == fault->reason &&
+                                       same_place(before->message, fault->message));
     int recent = hcb_failures_add(&cb->recent, cb->calls);
     cb->failed_calls++;
     cb->fault_repeats = same ? cb->fault_repeats + 1 : 1;

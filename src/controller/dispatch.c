@@ -7,9 +7,9 @@
 
 #define FULL_REPORTS 10 /* of different failures of a callback that is let go on */
 
-static void say_failure(struct hotcb *h, struct hcb_callback *cb, const char *event)
+static void say_failure(struct hotcb *h, struct hcb_callback *cb, const struct hcb_fault *f,
+                        const char *event)
 {
-    const struct hcb_fault *f = hcb_callback_fault(cb);
     if (!hcb_worth_saying(cb->fault_repeats))
         return;
     if (cb->fault_repeats == 1 && ++cb->full_reports > FULL_REPORTS &&
@@ -34,7 +34,7 @@ static void failed(struct hotcb *h, struct hcb_callback *cb, const struct hcb_fa
 {
     const char *name = h->registry.world.events.names[event];
     bool stopped = hcb_callback_record(cb, fault, event, h->has_step, h->step);
-    say_failure(h, cb, name);
+    say_failure(h, cb, fault, name);
     if (!stopped)
         return;
     hcb_log(&h->log, HOTCB_ERROR, cb->id, "is stopped; a changed file or `enable` starts it "

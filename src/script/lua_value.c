@@ -8,7 +8,7 @@
  * takes little room in Lua may take any amount as plain data: hence the bounds. */
 struct reading {
     lua_State *L;
-    size_t nodes, *bytes; /* that may still be read */
+    struct hcb_lua_room *room; /* that may still be read */
     struct hcb_err *err;
 };
 
@@ -16,10 +16,10 @@ static int from_lua(struct reading *r, int idx, struct hcb_value *out, int depth
 
 static bool spend(struct reading *r, size_t nodes, size_t bytes)
 {
-    if (nodes > r->nodes || bytes > *r->bytes)
+    if (nodes > r->room->nodes || bytes > r->room->bytes)
         return false;
-    r->nodes -= nodes;
-    *r->bytes -= bytes;
+    r->room->nodes -= nodes;
+    r->room->bytes -= bytes;
     return true;
 }
 
@@ -127,10 +127,10 @@ static int from_lua(struct reading *r, int idx, struct hcb_value *out, int depth
     }
 }
 
-int hcb_value_from_lua_within(lua_State *L, int idx, size_t *bytes, struct hcb_value *out,
-                              struct hcb_err *err)
+int hcb_value_from_lua_within(lua_State *L, int idx, struct hcb_lua_room *room,
+                              struct hcb_value *out, struct hcb_err *err)
 {
-    struct reading r = {.L = L, .nodes = HCB_LUA_NODES, .bytes = bytes, .err = err};
+    struct reading r = {.L = L, .room = room, .err = err};
     int top = lua_gettop(L);
     int status = from_lua(&r, lua_absindex(L, idx), out, 0);
     lua_settop(L, top);
@@ -141,8 +141,8 @@ int hcb_value_from_lua_within(lua_State *L, int idx, size_t *bytes, struct hcb_v
 
 int hcb_value_from_lua(lua_State *L, int idx, struct hcb_value *out, struct hcb_err *err)
 {
-    size_t bytes = HCB_LUA_TEXT_BYTES;
-    return hcb_value_from_lua_within(L, idx, &bytes, out, err);
+    struct hcb_lua_room room = {HCB_LUA_NODES, HCB_LUA_TEXT_BYTES};
+    return hcb_value_from_lua_within(L, idx, &room, out, err);
 }
 
 /* What reading takes at each depth, and at the first. */

@@ -17,9 +17,12 @@
  * in two places counts twice) or HCB_LUA_TEXT_BYTES are refused with a sentence.
  * Errors: EFORMAT, ENOMEM. */
 int hcb_value_from_lua(lua_State *L, int idx, struct hcb_value *out, struct hcb_err *err);
-/* The same with a bound on bytes that several readings share: *bytes is what is left. */
-int hcb_value_from_lua_within(lua_State *L, int idx, size_t *bytes, struct hcb_value *out,
-                              struct hcb_err *err);
+/* The same with a bound that several readings share: *room is what is left of it. */
+struct hcb_lua_room {
+    size_t nodes, bytes;
+};
+int hcb_value_from_lua_within(lua_State *L, int idx, struct hcb_lua_room *room,
+                              struct hcb_value *out, struct hcb_err *err);
 
 /* For code that runs in a sandbox: holds it meanwhile; raises where the budget ran out
  * (*out may hold something then). */

@@ -13,6 +13,7 @@
 /* Declarations are kept outside the script's memory and shown in every status. */
 #define PARAMS_MAX 256
 #define PARAMS_BYTES (128 << 10) /* of all texts in them */
+#define PARAMS_NODES 10000       /* of all defaults and choices */
 
 static const char *const fields[] = {"type", "min",  "max",  "step",
                                      "log",  "choices", "unit", "help"};
@@ -55,7 +56,7 @@ static bool is_deeper(const struct hcb_value *v, int levels)
 
 /* A row in Lua has both positions and names; a value has either. More fields than
  * there are need not be read: one of them is unknown. */
-static int row_to_map(lua_State *L, int row_idx, size_t row, size_t *bytes,
+static int row_to_map(lua_State *L, int row_idx, size_t row, struct hcb_lua_room *room,
                       struct hcb_value *map, struct hcb_err *err)
 {
     hcb_value_map(map);
@@ -66,7 +67,7 @@ static int row_to_map(lua_State *L, int row_idx, size_t row, size_t *bytes,
             return bad(err, row, NULL, "a row is { name, default, field = value, ... }");
         struct hcb_value *to = hcb_map_append(map, key);
         struct hcb_err why;
-        int status = to ? hcb_value_from_lua_within(L, -1, bytes, to, &why)
+        int status = to ? hcb_value_from_lua_within(L, -1, room, to, &why)
                         : hcb_fail_nomem(&why);
         lua_pop(L, 1);
         if (status == 0 && is_deeper(to, HCB_PARAM_DEPTH))
@@ -274,14 +275,15 @@ static int check_table(lua_State *L, int table, struct hcb_err *err)
 int hcb_params_from_lua(lua_State *L, int idx, struct hcb_params *ps, struct hcb_err *err)
 {
     int table = lua_absindex(L, idx), top = lua_gettop(L), status = check_table(L, table, err);
-    size_t n = (size_t)lua_rawlen(L, table), bytes = PARAMS_BYTES;
+    struct hcb_lua_room room = {PARAMS_NODES, PARAMS_BYTES};
+    size_t n = (size_t)lua_rawlen(L, table);
     lua_settop(L, top);
     for (size_t row = 1; row <= n && status == 0; row++) {
         struct hcb_value map = {0};
         if (lua_rawgeti(L, table, (lua_Integer)row) != LUA_TTABLE)
             status = bad(err, row, NULL, "a row is a table { name, default, ... }");
         else
-            status = row_to_map(L, lua_gettop(L), row, &bytes, &map, err);
+            status = row_to_map(L, lua_gettop(L), row, &room, &map, err);
         if (status == 0)
             status = read_row(ps, &map, row, err);
         hcb_value_release(&map);

@@ -17,8 +17,6 @@
 #define HOOK_INSTRUCTIONS 1000
 #define TICK_UNITS 20000
 #define SMALL_BYTES (64 << 10)
-#define SMALL_PAUSE 125 /* percent of what was left by the last collection; see lua_gc */
-#define USUAL_PAUSE 200
 #define DEEP_BYTES (32 << 10)
 
 /* How a run was left by a jump. */
@@ -92,11 +90,11 @@ static void set_pressure(lua_State *L, struct hcb_sandbox *sb)
 {
     size_t cap = hcb_arena_cap(sb->arena), used = hcb_arena_used(sb->arena);
     if (used < SMALL_BYTES) {
-        lua_gc(L, LUA_GCINC, SMALL_PAUSE, 0, 0);
+        lua_gc(L, LUA_GCINC, 125, 400, 11); /* in steps of 2 KiB that do much; see lua_gc */
         sb->pressure = SMALL_BYTES;
         return;
     }
-    lua_gc(L, LUA_GCINC, USUAL_PAUSE, 0, 0);
+    lua_gc(L, LUA_GCINC, 200, 100, 13);
     sb->pressure = used + (cap - used) / 4;
     if (sb->pressure < cap / 4)
         sb->pressure = cap / 4;

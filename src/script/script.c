@@ -23,6 +23,19 @@ static int raise_about(lua_State *L, struct hcb_script *s, const char *text)
     return hcb_sandbox_raise(L, HCB_SYNTAX);
 }
 
+/* Runs fn inside, see hcb_sandbox_run. What a state that was stopped had in the making is
+ * of no use to the next one. */
+static int enter(struct hcb_script *s, lua_CFunction fn, void *arg, struct hcb_fault *fault)
+{
+    int status = hcb_sandbox_run(&s->box, fn, arg, fault);
+    if (s->box.dead != HCB_FINE) {
+        hcb_buf_release(&s->scratch);
+        hcb_value_release(&s->scratch_value);
+        hcb_buf_release(&s->module.text);
+    }
+    return status;
+}
+
 /* ---- set-up ---------------------------------------------------------------- */
 
 struct setup {
@@ -135,11 +148,11 @@ static bool are_names(const struct hcb_value *v)
 static void read_events(lua_State *L, struct hcb_script *s)
 {
     struct hcb_err err;
-    size_t bytes = EVENTS_BYTES;
+    struct hcb_lua_room room = {EVENTS_MAX, EVENTS_BYTES};
     if (lua_getfield(L, -1, "events") != LUA_TNIL) {
         hcb_value_make_room(L);
         hcb_sandbox_hold(L);
-        int status = hcb_value_from_lua_within(L, -1, &bytes, &s->events, &err);
+        int status = hcb_value_from_lua_within(L, -1, &room, &s->events, &err);
         hcb_sandbox_release(L);
         if (status < 0 || !are_names(&s->events))
             raise_about(L, s, "'events' must be a list of event names");
@@ -416,12 +429,12 @@ static int tell_initial(struct hcb_script *s, struct hcb_fault *fault)
     if (s->declares && values->u.map.n < s->params.n)
         status = hcb_fault_set(fault, HCB_MEMORY, "out of memory");
     else if (!s->declares && values->u.map.n > 0)
-        status = hcb_sandbox_run(&s->box, l_takes_params, &takes, fault);
+        status = enter(s, l_takes_params, &takes, fault);
     if (status == 0 && !takes)
         status = hcb_fault_set(fault, HCB_RUNTIME, "%s: takes no parameters: it declares none and "
                                "has no set_params", s->chunkname + (*s->chunkname == '@'));
     if (status == 0 && values->u.map.n > 0)
-        status = hcb_sandbox_run(&s->box, l_apply_params, (void *)(uintptr_t)values, fault);
+        status = enter(s, l_apply_params, (void *)(uintptr_t)values, fault);
     hcb_value_release(&all);
     return status;
 }
@@ -443,7 +456,7 @@ static int set_up(struct hcb_script *s, const struct hcb_script_source *source,
     struct setup set = {s, source};
     struct hcb_err err;
     hcb_sandbox_settle(&s->box);
-    if (hcb_sandbox_run(&s->box, l_setup, &set, fault) < 0)
+    if (enter(s, l_setup, &set, fault) < 0)
         return -1;
     if (init_params(s, source, &err) < 0)
         return hcb_fault_set(fault, HCB_RUNTIME, "%s", err.text);
@@ -593,7 +606,7 @@ static int run_with_env(struct hcb_script *s, lua_CFunction fn, const char *even
 {
     s->env = env;
     env->call_host = call_host;
-    int status = hcb_sandbox_run(&s->box, fn, (void *)(uintptr_t)event, fault);
+    int status = enter(s, fn, (void *)(uintptr_t)event, fault);
     s->env = NULL;
     return status;
 }
@@ -623,18 +636,18 @@ int hcb_script_attach(struct hcb_script *s, struct hotcb_env *env, struct hcb_fa
 
 int hcb_script_close(struct hcb_script *s, struct hcb_fault *fault)
 {
-    return hcb_sandbox_run(&s->box, l_close, NULL, fault);
+    return enter(s, l_close, NULL, fault);
 }
 
 int hcb_script_save(struct hcb_script *s, struct hcb_value *out, struct hcb_fault *fault)
 {
-    return hcb_sandbox_run(&s->box, l_save, out, fault);
+    return enter(s, l_save, out, fault);
 }
 
 int hcb_script_restore(struct hcb_script *s, const struct hcb_value *saved,
                        struct hcb_fault *fault)
 {
-    return hcb_sandbox_run(&s->box, l_restore, (void *)(uintptr_t)saved, fault);
+    return enter(s, l_restore, (void *)(uintptr_t)saved, fault);
 }
 
 /* ---- set ------------------------------------------------------------------- */
@@ -673,12 +686,12 @@ static int set_loose(struct hcb_script *s, const struct hcb_value *params, struc
         status = hcb_fail_nomem(err);
     if (status == 0)
         status = merge(&all, &changed, err);
-    if (status == 0 && hcb_sandbox_run(&s->box, l_takes_params, &takes, &fault) < 0)
+    if (status == 0 && enter(s, l_takes_params, &takes, &fault) < 0)
         status = refuse_by_fault(err, &fault);
     if (status == 0 && !takes)
         status = hcb_fail(err, HOTCB_EREFUSED,
                           "it takes no parameters: it declares none and has no set_params");
-    if (status == 0 && hcb_sandbox_run(&s->box, l_apply_params, &changed, &fault) < 0)
+    if (status == 0 && enter(s, l_apply_params, &changed, &fault) < 0)
         status = refuse_by_fault(err, &fault);
     if (status == 0)
         swap_values(&s->loose, &all);
@@ -718,8 +731,8 @@ static int set_declared(struct hcb_script *s, const struct hcb_value *params, st
     int status = hcb_params_convert(&s->params, params, &changed, err);
     if (status == 0 && !copy_current(s, &changed, &before))
         status = hcb_fail_nomem(err);
-    if (status == 0 && hcb_sandbox_run(&s->box, l_apply_params, &changed, &fault) < 0) {
-        hcb_sandbox_run(&s->box, l_write_back, &before, &second);
+    if (status == 0 && enter(s, l_apply_params, &changed, &fault) < 0) {
+        enter(s, l_write_back, &before, &second);
         status = refuse_by_fault(err, &fault);
     }
     if (status == 0)

@@ -27,10 +27,8 @@ std = "hotcb"
 max_line_length = 100
 unused_args = false -- handle(event, env) has both, whether or not it needs them
 
-exclude_files = { "tests/hostile", "tests/cases/files" }
 files[".luacheckrc"] = { std = "+luacheckrc" }
 files["lua/testing*.lua"] = { std = "lua54" }
 files["lua/hotcb.d.lua"] = { std = "none", ignore = { "1", "2", "3", "631" } }
 files["tests"] = { std = "lua54+busted" }
 files["**/*_spec.lua"] = { std = "lua54+busted" }
-exclude_files = { "tests/cases/files" } -- scripts that are wrong on purpose

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Installs what is missing, builds (normal, and with ASan and UBSan), runs every test
-# that takes minutes. With --soak, the long ones too. HOTCB_BUILD names another place
-# for the builds than .build/ in the clone.
+# that takes minutes. With --soak, the long ones too: twenty hostile runs, a thousand kills,
+# a thousand callbacks, every fault under ASan, ten minutes of each fuzzer, valgrind; some
+# hours. HOTCB_BUILD names another place for the builds than .build/ in the clone.
 set -eu
 cd "$(dirname "$0")/.."
 . tests/support/packages.sh
@@ -17,9 +18,10 @@ done
 
 # shellcheck disable=SC2086 # a list of words
 need_packages $build_packages g++ libcmocka-dev lua5.4 lua-busted zlib1g-dev \
-    dataset-fashion-mnist libfann-dev libxgboost-dev strace procps file dpkg-dev mandoc
+    dataset-fashion-mnist libfann-dev libxgboost-dev strace procps file dpkg-dev mandoc \
+    clang libclang-rt-14-dev locales ${soak:+valgrind}
 
-build_and_test() { # NAME CMAKE-FLAG...
+build() { # NAME CMAKE-FLAG...
     name=$1
     shift
     echo "== $name: build"
@@ -28,13 +30,42 @@ build_and_test() { # NAME CMAKE-FLAG...
         cat "$builds/$name.log"
         return 1
     }
-    echo "== $name: test"
-    (cd "$builds/$name" && ctest --output-on-failure --timeout 900)
+}
+
+build_and_test() { # NAME CMAKE-FLAG...
+    build "$@"
+    echo "== $1: test"
+    (cd "$builds/$1" && ctest --output-on-failure --timeout 900)
+    say_figures "$builds/$1/Testing/Temporary/LastTest.log"
+}
+
+# What some tests measure on the way, which ctest shows only where they fail.
+say_figures() { # LOG
+    sed -n -E '/^(hostile: |fuzz |crowd: |[0-9]+ points of )/p' "$1"
+}
+
+# Every C test again, each with all of its memory watched. It makes everything some 30 times
+# slower, so budgets are those of a slow machine.
+valgrind_tests() {
+    build valgrind -DCMAKE_BUILD_TYPE=Debug
+    echo "== valgrind: test"
+    for program in "$builds"/valgrind/tests/test_*; do
+        case ${program##*/} in
+        test_guard) continue ;; # it measures CPU time, which valgrind's threads share
+        esac
+        (cd tests && valgrind --quiet --error-exitcode=9 --leak-check=full \
+            --errors-for-leak-kinds=definite "$program" >"$builds/valgrind.out" 2>&1) || {
+            echo "valgrind: ${program##*/} failed" && cat "$builds/valgrind.out" && return 1
+        }
+        echo "${program##*/}: clean"
+    done
 }
 
 mkdir -p "$builds"
 if [ -n "$soak" ]; then
-    export HOTCB_KILLS=1000
+    export HOTCB_KILLS=1000 HOTCB_HOSTILE_RUNS=20 HOTCB_SOAK=1 HOTCB_FAULTS=all \
+        HOTCB_FUZZ_SECONDS=600
 fi
 build_and_test release -DCMAKE_BUILD_TYPE=Release
 build_and_test asan -DCMAKE_BUILD_TYPE=Debug -DHOTCB_SANITIZE=address,undefined
+[ -z "$soak" ] || valgrind_tests

@@ -32,3 +32,4 @@ files["lua/testing*.lua"] = { std = "lua54" }
 files["lua/hotcb.d.lua"] = { std = "none", ignore = { "1", "2", "3", "631" } }
 files["tests"] = { std = "lua54+busted" }
 files["**/*_spec.lua"] = { std = "lua54+busted" }
+exclude_files = { "tests/cases/files", "tests/hostile" } -- scripts that are wrong on purpose

@@ -130,7 +130,7 @@ static void first_by_command(struct run *r)
     run_load(r, "b", "function handle(e, env) print('b') end");
     run_must(r, "{'op':'set_params','id':'a','params':{'every':20,'label':1.10,"
                 "'top':'Infinity'},'text':{'label':'1.10'}}");
-    run_must(r, "{'op':'set_limits','id':'b','limits':{'time_ms':7}}");
+    run_must(r, "{'op':'set_limits','id':'b','limits':{'time_ms':7007}}");
     run_must(r, "{'op':'disable','id':'b'}");
     run_steps(r, 1, 3);
     hotcb_env_step(r->env, 3);
@@ -148,7 +148,7 @@ static void test_resume(void **state)
     run_steps(&r, 4, 4);
     assert_int_equal(run_logged(&r, "a: 5 inf 20 1.10 inf\n"), 1);
     assert_int_equal(run_logged(&r, "b: b\n"), 0);
-    assert_int_equal(hcb_map_int(hcb_map_get(run_callback(&r, "b"), "limits"), "time_ms", 0), 7);
+    assert_int_equal(hcb_map_int(hcb_map_get(run_callback(&r, "b"), "limits"), "time_ms", 0), 7007);
     assert_int_equal(run_logged(&r, "-: resuming run "), 1);
     char *list = hotcb_list(r.h);
     assert_int_equal(count_of(list, "\"state\":\"off\""), 1);

@@ -7,6 +7,7 @@
 #include <locale.h>
 #include <lualib.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #ifdef HOTCB_UNGUARDED /* built so by the bench only, to see what the guard costs */
@@ -180,6 +181,21 @@ int hcb_sandbox_raise(lua_State *L, enum hcb_reason reason)
 
 /* ---- memory ----------------------------------------------------------------- */
 
+/* Where memory ran out. Asking for it needs none, and Lua is at a defined place here. */
+static void note_memory(struct hcb_sandbox *sb)
+{
+    lua_Debug ar = {.currentline = -1};
+    for (int level = 0; level <= PLACE_LEVELS && ar.currentline < 0; level++)
+        if (!lua_getstack(sb->running, level, &ar) || !lua_getinfo(sb->running, "Sl", &ar))
+            break;
+    char line[16] = "";
+    if (ar.currentline > 0)
+        snprintf(line, sizeof line, ":%d", ar.currentline);
+    hcb_fault_set(sb->fault, HCB_MEMORY, "%s%s: wanted more than its %lld MiB of memory "
+                  "(limits.memory_mb)", *line ? ar.short_src : sb->name, line,
+                  (long long)sb->limits.memory_mb);
+}
+
 /* Lua takes it that shrinking never fails, so only growth is refused. A script whose
  * garbage fills the arena is given a collection before it is given up. */
 static void *allocate(void *user, void *p, size_t old, size_t size)
@@ -188,8 +204,10 @@ static void *allocate(void *user, void *p, size_t old, size_t size)
     void *q = hcb_arena_alloc(sb->arena, p, old, size);
     if (!sb->run)
         return q;
-    if (GUARDED && !q && size > 0)
+    if (GUARDED && !q && size > 0) {
+        note_memory(sb);
         siglongjmp(sb->run->out, JUMP_MEMORY);
+    }
     if (hcb_arena_used(sb->arena) > sb->pressure) {
         sb->pressure = SIZE_MAX;
         set_hook(sb->running, sb, true);
@@ -381,8 +399,8 @@ static int on_error(lua_State *L)
 static int fail_memory(struct hcb_sandbox *sb)
 {
     sb->dead = HCB_MEMORY;
-    return hcb_fault_set(sb->fault, HCB_MEMORY, "wanted more than its %lld MiB of memory "
-                         "(limits.memory_mb)", (long long)sb->limits.memory_mb);
+    return hcb_fault_set(sb->fault, HCB_MEMORY, "%s: wanted more than its %lld MiB of memory "
+                         "(limits.memory_mb)", sb->name, (long long)sb->limits.memory_mb);
 }
 
 /* A stop is a failure even where the script got to its end all the same. */
@@ -422,8 +440,10 @@ static int drop(struct hcb_sandbox *sb, int how)
     hcb_arena_close(sb->arena);
     sb->arena = NULL;
     sb->L = NULL;
-    if (how == JUMP_MEMORY)
-        return fail_memory(sb);
+    if (how == JUMP_MEMORY) { /* noted where it happened */
+        sb->dead = HCB_MEMORY;
+        return -1;
+    }
     sb->fault->traceback[0] = '\0'; /* it may have been cut short */
     sb->fault->reason = HCB_BUDGET;
     if (sb->dead == HCB_FINE) /* else it is noted already, with its place */

@@ -175,7 +175,7 @@ static void test_stops(void **state)
         if (r.fault.reason == HCB_BUDGET)
             rig_expect_fault(&r, HCB_BUDGET, "used up its CPU time of 20 ms a call");
         if (r.fault.reason == HCB_MEMORY)
-            rig_expect_fault(&r, HCB_MEMORY, "wanted more than its 4 MiB of memory");
+            rig_expect_fault(&r, HCB_MEMORY, "it.lua:1: wanted more than its 4 MiB of memory");
         assert_null(strstr(rig_asked(&r), row->coroutines ? "handler" : "on"));
         rig_release(&r);
     }
@@ -262,7 +262,7 @@ static void test_source_beyond_memory(void **state)
     rig_init(&r);
     r.source.limits.memory_mb = 1;
     assert_int_equal(rig_open(&r, hcb_buf_text(&text)), -1);
-    rig_expect_fault(&r, HCB_MEMORY, "wanted more than");
+    rig_expect_fault(&r, HCB_MEMORY, "it.lua: wanted more than");
     hcb_buf_release(&text);
     rig_release(&r);
 }

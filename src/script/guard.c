@@ -54,6 +54,8 @@ struct record {
     bool fine_set;
     int64_t asked_ns;
     sigset_t mask; /* that a jump came from */
+    uint32_t mxcsr; /* and the modes of floating point there, which a handler has its own of */
+    uint16_t x87;
     uintptr_t stack_low, stack_high;
 };
 
@@ -111,6 +113,15 @@ static void set_fine(struct record *r, const struct hcb_run *run, int64_t ns)
     set(r->fine, ns);
 }
 
+static void note_origin(struct record *r, const ucontext_t *context)
+{
+    r->mask = context->uc_sigmask;
+#ifdef __x86_64__
+    r->mxcsr = context->uc_mcontext.fpregs->mxcsr;
+    r->x87 = context->uc_mcontext.fpregs->cwd;
+#endif
+}
+
 /* A thread that was not scheduled meanwhile has had no time to stop. */
 static void overdue(struct record *r, struct hcb_run *run, int64_t now, const ucontext_t *context)
 {
@@ -125,7 +136,7 @@ static void overdue(struct record *r, struct hcb_run *run, int64_t now, const uc
         set_fine(r, run, GRACE_NS);
         return;
     }
-    r->mask = context->uc_sigmask;
+    note_origin(r, context);
     set_timer(r, run->tick_ns);
     siglongjmp(run->out, 1);
 }
@@ -356,6 +367,10 @@ void hcb_guard_leave(struct hcb_run *run)
 void hcb_guard_landed(struct hcb_run *run)
 {
     hcb_guard_leave(run);
+#ifdef __x86_64__
+    uint32_t mxcsr = mine->mxcsr & ~UINT32_C(0x3f); /* without what was raised meanwhile */
+    __asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(mxcsr), "m"(mine->x87));
+#endif
     pthread_sigmask(SIG_SETMASK, &mine->mask, NULL);
 }
 

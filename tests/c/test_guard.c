@@ -12,6 +12,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
 #include <cmocka.h>
 
 #define MS 1000000
@@ -87,6 +90,21 @@ static void test_mask_is_as_before(void **state)
         assert_int_equal(sigismember(&before, s), sigismember(&after, s));
     pthread_sigmask(SIG_UNBLOCK, &one, NULL);
 }
+
+#ifdef __x86_64__
+/* Nor are the modes of floating point those of a signal handler. */
+static void test_modes_are_as_before(void **state)
+{
+    const unsigned flush = 0x8040; /* denormals to zero, in and out */
+    unsigned before = _mm_getcsr();
+    struct asked asked;
+    (void)state;
+    _mm_setcsr(before | flush);
+    assert_int_equal(run_away(&asked, false), 1);
+    assert_int_equal(_mm_getcsr() & 0xffc0, (before | flush) & 0xffc0);
+    _mm_setcsr(before);
+}
+#endif
 
 /* Many short runs take far more than one budget together. */
 static void test_short_runs_are_left_alone(void **state)
@@ -255,6 +273,9 @@ int main(void)
 #else
         cmocka_unit_test(test_late_runs),
         cmocka_unit_test(test_mask_is_as_before),
+#ifdef __x86_64__
+        cmocka_unit_test(test_modes_are_as_before),
+#endif
         cmocka_unit_test(test_short_runs_are_left_alone),
         cmocka_unit_test(test_nested_runs),
         cmocka_unit_test(test_held_runs_are_not_left),

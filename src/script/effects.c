@@ -26,6 +26,7 @@ void hcb_effects_reset(struct hcb_effects *e)
 }
 
 #define STOP_BYTES 1000 /* of a reason; the rest is cut */
+#define NAME_BYTES 256  /* of an artifact's name; one so long is refused */
 
 /* Of what is said at most once in a call: has it been? NULL for other kinds. */
 static bool *once(struct hcb_effects *e, enum hcb_effect_kind kind)
@@ -39,7 +40,8 @@ static bool *once(struct hcb_effects *e, enum hcb_effect_kind kind)
 static size_t kept(enum hcb_effect_kind kind, const char *text, size_t n)
 {
     size_t most = kind == HCB_EFFECT_LOG ? HCB_LOG_LINE_BYTES
-                : kind == HCB_EFFECT_STOP ? STOP_BYTES : n;
+                : kind == HCB_EFFECT_STOP ? STOP_BYTES
+                : kind == HCB_EFFECT_ARTIFACT ? NAME_BYTES : n;
     return n > most ? hcb_utf8_cut(text, most) : n;
 }
 

@@ -101,13 +101,20 @@ static void do_scalar(struct hotcb *h, struct hcb_callback *cb, const struct hcb
     hcb_metrics_format(&h->metric_lines, &line);
 }
 
+static void lose_call(struct hotcb *h)
+{
+    if (hcb_worth_saying(++h->lost_calls))
+        hcb_log(&h->log, HOTCB_WARN, NULL, "out of memory: the scalars of a call are lost (%lld "
+                "times so far)", (long long)h->lost_calls);
+}
+
 static void write_scalars(struct hotcb *h)
 {
     struct hcb_err err;
     struct hcb_buf *lines = &h->metric_lines;
     bool was = h->metrics.trouble;
     if (lines->oom)
-        hcb_log(&h->log, HOTCB_WARN, NULL, "out of memory: the scalars of one call are lost");
+        lose_call(h);
     else if (lines->len > 0 && h->metrics_open &&
              hcb_spool_write(&h->metrics, lines->data, lines->len, &err) < 0)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s; scalars are lost until that is mended", err.text);

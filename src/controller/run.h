@@ -77,6 +77,7 @@ struct hotcb {
     int64_t apply_ns; /* what this apply has cost so far */
     int64_t guard_ns; /* when the guard was last refreshed */
     int64_t dropped_effects, lost_artifacts;
+    int64_t lost_calls; /* whose scalars found no memory */
 
     char last_op[16], last_id[128], last_cmd[256], last_error[256]; /* for status */
     struct hcb_value last_params; /* of a set_params, else null */

@@ -120,7 +120,8 @@ function Tensor:slice(...) end
 -- ---- the host ----------------------------------------------------------------------------------
 
 ---What a script may ask of the host. It is carried out after the call has returned: log lines
----and stop always, scalars and artifacts only if the call succeeded.
+---and stop always, scalars and artifacts only if the call succeeded. Of one call at most 1024
+---such things, with 256 KiB of log lines and keys; what is more is dropped, and counted.
 ---@class hotcblib
 hotcb = {}
 
@@ -156,11 +157,11 @@ function hotcb.clock() end
 ---@class hotcb.json
 hotcb.json = {}
 
----@param value any plain data
+---@param value any plain data, of at most 50,000 values and 1 MiB of text
 ---@return string
 function hotcb.json.encode(value) end
 
----@param text string
+---@param text string at most 1 MiB
 ---@return any value nil where the text is not JSON
 ---@return string? problem
 function hotcb.json.decode(text) end
@@ -169,7 +170,8 @@ function hotcb.json.decode(text) end
 
 -- Of the basic functions a script has these; string, table, math and utf8 are whole but for
 -- string.dump. There is no os, io, debug, package, load, dofile, collectgarbage; coroutine only
--- where limits.coroutines allows it.
+-- where limits.coroutines allows it. table.unpack gives at most 4096 values, and setmetatable
+-- takes no __gc.
 
 ---@type string
 _VERSION = "Lua 5.4"

@@ -61,7 +61,7 @@ valgrind_tests() {
 mkdir -p "$builds"
 if [ -n "$soak" ]; then
     export HOTCB_KILLS=1000 HOTCB_HOSTILE_RUNS=20 HOTCB_SOAK=1 HOTCB_FAULTS=all \
-        HOTCB_FUZZ_SECONDS=600
+        HOTCB_FUZZ_SECONDS=600 HOTCB_FUZZ_SEED=0
 fi
 build_and_test release -DCMAKE_BUILD_TYPE=Release
 build_and_test asan -DCMAKE_BUILD_TYPE=Debug -DHOTCB_SANITIZE=address,undefined

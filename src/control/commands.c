@@ -380,12 +380,14 @@ struct walk {
     int64_t at, line_start;
     int64_t lines, count;
     bool blank; /* so far, of the line we are in */
+    int mark;   /* bytes of a BOM that the file begins with; a part of one is no blank */
 };
 
 /* True once the line that begins at `wanted` has ended. */
 static bool walk_byte(struct walk *w, char c, int64_t wanted)
 {
-    bool mark = w->at < 3 && c == bom[w->at];
+    bool mark = w->at < 3 && w->mark == w->at && c == bom[w->at];
+    w->mark += mark;
     w->at++;
     if (c != '\n') {
         w->blank = w->blank && (is_space(c) || mark);
@@ -393,7 +395,7 @@ static bool walk_byte(struct walk *w, char c, int64_t wanted)
     }
     bool there = w->line_start == wanted;
     w->lines++;
-    w->count += !w->blank;
+    w->count += !w->blank || (w->line_start == 0 && w->mark % 3 != 0);
     w->blank = true;
     w->line_start = w->at;
     return there;

@@ -4,6 +4,7 @@
 # in seeds/NAME, with the words of NAME.dict. Prints one line; a finding fails, and the
 # file named is an input that shows it: give it to the program in the build folder to see
 # it again.
+# HOTCB_FUZZ_SEED is where chance begins (default 1; 0: elsewhere each time).
 # run.sh --build only builds. HOTCB_FUZZ_BUILD is the build folder (default .build/fuzz
 # in the clone); HOTCB_FUZZ_CORPUS a folder where inputs that led somewhere new are kept.
 set -eu
@@ -54,7 +55,8 @@ mkdir -p "$corpus" "$findings" "$scratch/tmp"
 code=0
 cd "$scratch"
 export ASAN_OPTIONS="malloc_context_size=5:${ASAN_OPTIONS:-}"
-TMPDIR=$scratch/tmp "$build/$name" -max_total_time="$seconds" -max_len="$(longest "$name")" \
+TMPDIR=$scratch/tmp "$build/$name" -seed="${HOTCB_FUZZ_SEED:-1}" \
+    -max_total_time="$seconds" -max_len="$(longest "$name")" \
     -timeout=25 -rss_limit_mb=2048 -dict="$here/$name.dict" -print_final_stats=1 \
     -artifact_prefix="$findings/$name-" "$corpus" "$here/seeds/$name" >"$log" 2>&1 || code=$?
 

@@ -37,16 +37,20 @@ void *hcb_sandbox_owner(lua_State *L)
 /* ---- stopping --------------------------------------------------------------- */
 
 #define PLACE_LEVELS 8
+#define PLACE_CHARS (LUA_IDSIZE + 16)
 
-/* -> "file:line: " of the innermost function in Lua; "" where there is none. The
- * function that raises an error is often one of C's, as error is. */
-static void push_place(lua_State *L)
+/* "file:line: " of the innermost function in Lua; "" where there is none. The function
+ * that raises an error is often one of C's, as error is. Takes no memory of Lua's. */
+static const char *place_in(lua_State *L, char out[PLACE_CHARS])
 {
-    lua_pushliteral(L, "");
-    for (int level = 0; level <= PLACE_LEVELS && lua_rawlen(L, -1) == 0; level++) {
-        lua_pop(L, 1);
-        luaL_where(L, level);
-    }
+    lua_Debug ar = {.currentline = -1};
+    for (int level = 0; level <= PLACE_LEVELS && ar.currentline <= 0; level++)
+        if (!lua_getstack(L, level, &ar) || !lua_getinfo(L, "Sl", &ar))
+            break;
+    out[0] = '\0';
+    if (ar.currentline > 0)
+        snprintf(out, PLACE_CHARS, "%s:%d: ", ar.short_src, ar.currentline);
+    return out;
 }
 
 static void note_budget(struct hcb_sandbox *sb, const char *place)
@@ -58,9 +62,9 @@ static void note_budget(struct hcb_sandbox *sb, const char *place)
 /* What happened is noted here and now, for the error may be caught on its way. */
 static int stop_now(lua_State *L, struct hcb_sandbox *sb)
 {
+    char place[PLACE_CHARS];
     if (sb->dead == HCB_FINE) {
-        push_place(L);
-        note_budget(sb, lua_tostring(L, -1));
+        note_budget(sb, place_in(L, place));
         sb->dead = HCB_BUDGET;
     }
     lua_pushnil(L);
@@ -181,19 +185,15 @@ int hcb_sandbox_raise(lua_State *L, enum hcb_reason reason)
 
 /* ---- memory ----------------------------------------------------------------- */
 
-/* Where memory ran out. Asking for it needs none, and Lua is at a defined place here. */
-static void note_memory(struct hcb_sandbox *sb)
+/* Also where memory runs out: Lua is at a defined place there. */
+static int note_memory(struct hcb_sandbox *sb)
 {
-    lua_Debug ar = {.currentline = -1};
-    for (int level = 0; level <= PLACE_LEVELS && ar.currentline < 0; level++)
-        if (!lua_getstack(sb->running, level, &ar) || !lua_getinfo(sb->running, "Sl", &ar))
-            break;
-    char line[16] = "";
-    if (ar.currentline > 0)
-        snprintf(line, sizeof line, ":%d", ar.currentline);
-    hcb_fault_set(sb->fault, HCB_MEMORY, "%s%s: wanted more than its %lld MiB of memory "
-                  "(limits.memory_mb)", *line ? ar.short_src : sb->name, line,
-                  (long long)sb->limits.memory_mb);
+    char place[PLACE_CHARS];
+    bool known = *place_in(sb->running, place);
+    sb->dead = HCB_MEMORY;
+    return hcb_fault_set(sb->fault, HCB_MEMORY, "%s%swanted more than its %lld MiB of memory "
+                         "(limits.memory_mb)", known ? place : sb->name, known ? "" : ": ",
+                         (long long)sb->limits.memory_mb);
 }
 
 /* Lua takes it that shrinking never fails, so only growth is refused. A script whose
@@ -361,16 +361,17 @@ static int l_open(lua_State *L)
  * without a place (by a function of C's that was called from C) is given one. */
 static void note_error(lua_State *L, struct hcb_fault *fault)
 {
+    char place[PLACE_CHARS];
     size_t n;
     if (lua_type(L, 1) != LUA_TSTRING) {
-        push_place(L);
+        lua_pushstring(L, place_in(L, place));
         lua_pushfstring(L, "(the error value is %s%s)", lua_isnil(L, 1) ? "" : "a ",
                         luaL_typename(L, 1));
     } else if (hcb_fault_has_place(lua_tolstring(L, 1, &n))) {
         lua_pushliteral(L, "");
         lua_pushvalue(L, 1);
     } else {
-        push_place(L);
+        lua_pushstring(L, place_in(L, place));
         lua_pushlstring(L, lua_tostring(L, 1),
                         n < sizeof fault->message ? n : sizeof fault->message);
     }
@@ -396,13 +397,6 @@ static int on_error(lua_State *L)
 
 /* ---- a run ------------------------------------------------------------------ */
 
-static int fail_memory(struct hcb_sandbox *sb)
-{
-    sb->dead = HCB_MEMORY;
-    return hcb_fault_set(sb->fault, HCB_MEMORY, "%s: wanted more than its %lld MiB of memory "
-                         "(limits.memory_mb)", sb->name, (long long)sb->limits.memory_mb);
-}
-
 /* A stop is a failure even where the script got to its end all the same. */
 static int finish_run(struct hcb_sandbox *sb, int status)
 {
@@ -415,7 +409,7 @@ static int finish_run(struct hcb_sandbox *sb, int status)
     if (status == LUA_OK && sb->dead == HCB_FINE)
         return 0;
     if (status == LUA_ERRMEM || sb->dead == HCB_MEMORY)
-        return fail_memory(sb);
+        return note_memory(sb);
     fault->reason = sb->dead == HCB_FINE ? sb->reason : sb->dead;
     if (!*fault->message && status == LUA_ERRERR && lua_type(sb->L, -1) == LUA_TSTRING) {
         const char *text = lua_tolstring(sb->L, -1, &n); /* on_error could not run */
@@ -440,10 +434,8 @@ static int drop(struct hcb_sandbox *sb, int how)
     hcb_arena_close(sb->arena);
     sb->arena = NULL;
     sb->L = NULL;
-    if (how == JUMP_MEMORY) { /* noted where it happened */
-        sb->dead = HCB_MEMORY;
-        return -1;
-    }
+    if (how == JUMP_MEMORY)
+        return -1; /* noted where it happened */
     sb->fault->traceback[0] = '\0'; /* it may have been cut short */
     sb->fault->reason = HCB_BUDGET;
     if (sb->dead == HCB_FINE) /* else it is noted already, with its place */

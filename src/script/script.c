@@ -199,21 +199,13 @@ static void read_declarations(lua_State *L, struct hcb_script *s)
     lua_pop(L, 1);
 }
 
-/* What was only needed on the way makes room, so that what stays lies close together. */
-static void pack(lua_State *L)
-{
-    lua_gc(L, LUA_GCCOLLECT, 0);
-}
-
 static int l_setup(lua_State *L)
 {
     struct setup *set = lua_touserdata(L, 1);
     hcb_lua_open_env(L);
     hcb_lua_open_host(L);
     hcb_lua_open_require(L);
-    pack(L);
     run_chunk(L, set);
-    pack(L);
     if (set->s->is_table)
         read_declarations(L, set->s);
     return 0;
@@ -455,7 +447,6 @@ static int set_up(struct hcb_script *s, const struct hcb_script_source *source,
 {
     struct setup set = {s, source};
     struct hcb_err err;
-    hcb_sandbox_settle(&s->box);
     if (enter(s, l_setup, &set, fault) < 0)
         return -1;
     if (init_params(s, source, &err) < 0)

@@ -318,10 +318,16 @@ static int make_dir(const char *path)
     return -1;
 }
 
-static bool is_aside(const char *name)
+bool hcb_file_is_aside(const char *name, size_t n)
 {
-    size_t n = strlen(name);
-    return n > 11 && strncmp(name, ".hotcb.", 7) == 0 && strcmp(name + n - 4, ".tmp") == 0;
+    static const char end[] = ".tmp";
+    size_t digits = 0;
+    if (n < sizeof end || name[0] != '.' || memcmp(name + n - 4, end, 4) != 0)
+        return false;
+    n -= 4;
+    while (n > 0 && name[n - 1] >= '0' && name[n - 1] <= '9')
+        n--, digits++;
+    return digits > 0 && n > 2 && name[n - 1] == '.';
 }
 
 void hcb_file_clean(const char *dir)
@@ -331,7 +337,8 @@ void hcb_file_clean(const char *dir)
     if (!open_dir)
         return;
     while ((entry = readdir(open_dir)))
-        if (is_aside(entry->d_name))
+        if (strncmp(entry->d_name, ".hotcb.", 7) == 0 &&
+            hcb_file_is_aside(entry->d_name, strlen(entry->d_name)))
             unlinkat(dirfd(open_dir), entry->d_name, 0);
     closedir(open_dir);
 }

@@ -50,6 +50,10 @@ bool hcb_file_is_at(int fd, const char *path);
 /* Creates an empty file (or one with this text) unless something is there. */
 int hcb_file_touch(const char *path, const char *text, struct hcb_err *err);
 
+/* Whether it is a name that hcb_file_replace() gives to a file until it is whole:
+ * ".NAME.PID.tmp". */
+bool hcb_file_is_aside(const char *name, size_t n);
+
 /* Removes what processes that were killed left behind of hcb_file_replace() in dir: for
  * its one owner. */
 void hcb_file_clean(const char *dir);

@@ -28,8 +28,8 @@ void hcb_json_close(struct hcb_buf *b, char bracket)
 
 static void raw_code(struct hcb_buf *b, unsigned char c)
 {
-    static const char digits[] = "0123456789abcdef";
-    char text[6] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
+    char text[6] = "\\u00";
+    hcb_hex(text + 4, c);
     hcb_buf_add(b, text, sizeof text);
 }
 

@@ -69,10 +69,21 @@ void hcb_platform_unmap(void *p, size_t n)
 
 void hcb_platform_discard(void *p, size_t n)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = ((uintptr_t)p + page - 1) / page * page;
-    uintptr_t to = ((uintptr_t)p + n) / page * page;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = ((uintptr_t)p + page - 1) / page * page, to = ((uintptr_t)p + n) / page * page;
     if (to > from)
         madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+void *hcb_platform_map_wiped(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    if (madvise(p, n, MADV_WIPEONFORK) == 0)
+        return p;
+    munmap(p, n);
+    return NULL;
 }
 
 /* The page is zeroed in a child, the count beside it is not. Whether there is one is settled
@@ -81,26 +92,15 @@ static _Atomic(_Atomic uint64_t *) wiped;
 static _Atomic uint64_t none_to_be_had;
 static _Atomic uint64_t processes;
 
-static _Atomic uint64_t *map_wiped(void)
-{
-    _Atomic uint64_t *page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return &none_to_be_had;
-    if (madvise(page, sizeof *page, MADV_WIPEONFORK) == 0)
-        return page;
-    munmap(page, sizeof *page);
-    return &none_to_be_had;
-}
-
 static _Atomic uint64_t *wiped_page(void)
 {
     _Atomic uint64_t *page = atomic_load_explicit(&wiped, memory_order_acquire), *first = NULL;
     if (!page) {
-        page = map_wiped();
+        _Atomic uint64_t *made = hcb_platform_map_wiped(sizeof *made);
+        page = made ? made : &none_to_be_had;
         if (!atomic_compare_exchange_strong(&wiped, &first, page)) {
-            if (page != &none_to_be_had)
-                munmap(page, sizeof *page);
+            if (made)
+                munmap(made, sizeof *made);
             page = first;
         }
     }
@@ -209,6 +209,12 @@ void hcb_platform_unmap(void *p, size_t n)
 {
     (void)n;
     free(p);
+}
+
+void *hcb_platform_map_wiped(size_t n)
+{
+    (void)n;
+    return NULL;
 }
 
 void hcb_platform_discard(void *p, size_t n)

@@ -44,6 +44,10 @@ char *hcb_platform_program(void);
 void *hcb_platform_map(size_t n);
 void hcb_platform_unmap(void *p, size_t n);
 
+/* n bytes of zeros that are zeros again in a forked child; NULL where there is no such
+ * memory. Unmapped like the others. */
+void *hcb_platform_map_wiped(size_t n);
+
 /* Says that the whole pages among these are not needed as they are: they may read as
  * zeros from now on. */
 void hcb_platform_discard(void *p, size_t n);

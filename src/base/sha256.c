@@ -1,6 +1,8 @@
 /* SHA-256 as FIPS 180-4 describes it, section 6.2; see sha256.h. */
 #include "base/sha256.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 static const uint32_t round_constants[64] = {
@@ -111,10 +113,7 @@ void hcb_sha256(const void *bytes, size_t n, unsigned char out[HCB_SHA256_BYTES]
 
 void hcb_sha256_hex(const unsigned char sum[HCB_SHA256_BYTES], char out[HCB_SHA256_HEX])
 {
-    static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < HCB_SHA256_BYTES; i++) {
-        out[2 * i] = digits[sum[i] >> 4];
-        out[2 * i + 1] = digits[sum[i] & 15];
-    }
+    for (int i = 0; i < HCB_SHA256_BYTES; i++)
+        hcb_hex(out + 2 * i, sum[i]);
     out[HCB_SHA256_HEX - 1] = '\0';
 }

@@ -93,14 +93,22 @@ static bool is_space(uint32_t c)
            c == 0x205f || c == 0x3000 || c == 0xfeff;
 }
 
-static void add_code(struct hcb_buf *b, uint32_t c)
+void hcb_hex(char out[2], unsigned char byte)
 {
     static const char digits[] = "0123456789abcdef";
-    char text[4] = {'\\', 'x', digits[c >> 4 & 15], digits[c & 15]};
-    if (c < 0x100)
-        hcb_buf_add(b, text, sizeof text);
-    else
+    out[0] = digits[byte >> 4];
+    out[1] = digits[byte & 15];
+}
+
+static void add_code(struct hcb_buf *b, uint32_t c)
+{
+    char text[4] = "\\x";
+    if (c >= 0x100) {
         hcb_buf_printf(b, "\\u%04x", c);
+        return;
+    }
+    hcb_hex(text + 2, (unsigned char)c);
+    hcb_buf_add(b, text, sizeof text);
 }
 
 static void add_escape(struct hcb_buf *b, uint32_t c)

@@ -6,6 +6,8 @@
 #include "base/err.h"
 #include <stdint.h>
 
+void hcb_hex(char out[2], unsigned char byte); /* two lower case digits, no NUL */
+
 char *hcb_strdup(const char *s); /* NULL for NULL, or when out of memory */
 bool hcb_streq(const char *a, const char *b); /* NULL equals NULL only */
 

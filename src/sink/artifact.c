@@ -24,7 +24,7 @@ static const char *fault_of_component(const char *s, size_t n)
         return "has an empty component";
     if ((n == 1 && s[0] == '.') || (n == 2 && s[0] == '.' && s[1] == '.'))
         return "has \".\" or \"..\" as a component";
-    if (hcb_folder_is_aside(s, n))
+    if (hcb_file_is_aside(s, n))
         return "has a component like \".a.1.tmp\", as half-written files are called";
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* Walks a folder by open directories, so that what somebody changes there meanwhile leads
  * nowhere else; see folder.h. Knows nothing of what the files are for. */
 #include "sink/folder.h"
+#include "base/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,18 +14,6 @@ struct walk {
     struct hcb_folder *found;
     int64_t max;
 };
-
-bool hcb_folder_is_aside(const char *name, size_t n)
-{
-    static const char end[] = ".tmp";
-    size_t digits = 0;
-    if (n < sizeof end || name[0] != '.' || memcmp(name + n - 4, end, 4) != 0)
-        return false;
-    n -= 4;
-    while (n > 0 && name[n - 1] >= '0' && name[n - 1] <= '9')
-        n--, digits++;
-    return digits > 0 && n > 2 && name[n - 1] == '.';
-}
 
 static bool is_itself(const char *name)
 {
@@ -47,7 +36,7 @@ static int count_entry(struct walk *w, int dir, const char *name, int depth)
     struct stat st;
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno == ENOENT ? 0 : -1;
-    if (S_ISREG(st.st_mode) && hcb_folder_is_aside(name, strlen(name)) &&
+    if (S_ISREG(st.st_mode) && hcb_file_is_aside(name, strlen(name)) &&
         unlinkat(dir, name, 0) == 0)
         return 0;
     w->found->entries++;

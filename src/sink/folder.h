@@ -17,8 +17,4 @@ struct hcb_folder {
  * removes what a process that was killed left half-written there. */
 int hcb_folder_count(int fd, int64_t max, struct hcb_folder *out, struct hcb_err *err);
 
-/* Whether it is a name that hcb_file_replace() gives to a file until it is whole:
- * ".NAME.PID.tmp". */
-bool hcb_folder_is_aside(const char *name, size_t n);
-
 #endif

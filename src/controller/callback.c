@@ -451,7 +451,8 @@ static int ensure_alive(struct hcb_callback *cb, struct hcb_world *world, struct
 {
     struct hcb_fault fault;
     if (!cb->script)
-        return hcb_fail(err, HOTCB_EREFUSED, "it has not loaded yet: %s", hcb_callback_fault(cb)->message);
+        return hcb_fail(err, HOTCB_EREFUSED, "it has not loaded yet: %s",
+                        hcb_callback_fault(cb)->message);
     if (hcb_script_dead(cb->script) && hcb_callback_rebuild(cb, world, &fault) < 0)
         return hcb_fail(err, HOTCB_EREFUSED, "%s", fault.message);
     return 0;

@@ -6,7 +6,6 @@
 #include "controller/run.h"
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define STATUS_INTERVAL_NS 250000000
 #define LOCK_INTERVAL_NS 250000000
@@ -440,8 +439,6 @@ int hcb_look(struct hotcb *h)
     int64_t begin = hcb_clock_ns();
     int n = 0;
     h->looks++;
-    if (hcb_is_child(h))
-        return 0;
     if (directory_is_there(h) && lock_is_held(h, begin)) {
         h->registry.world.now_ns = begin;
         if (h->resume)

@@ -12,6 +12,7 @@
 
 #ifndef HOTCB_PORTABLE
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -20,6 +21,8 @@
 #ifdef SYS_openat2
 #include <linux/openat2.h>
 #endif
+
+#define CPU_SETS 8 /* of 1024 processors each */
 
 const char *hcb_find_bytes(const char *text, size_t n, const char *word, size_t word_n)
 {
@@ -134,6 +137,13 @@ bool hcb_platform_stack(uintptr_t *low, uintptr_t *high)
     return known;
 }
 
+/* Of machines that are larger than the mask, the affinity is not known. */
+static int count_affinity(void)
+{
+    cpu_set_t sets[CPU_SETS];
+    return sched_getaffinity(0, sizeof sets, sets) == 0 ? CPU_COUNT_S(sizeof sets, sets) : 0;
+}
+
 /* The C library has no function for it yet. */
 int hcb_platform_open_below(int dir, const char *path, int flags)
 {
@@ -242,6 +252,11 @@ uint64_t hcb_platform_process(void)
     return forks;
 }
 
+static int count_affinity(void)
+{
+    return 0;
+}
+
 bool hcb_platform_stack(uintptr_t *low, uintptr_t *high)
 {
     (void)low;
@@ -257,6 +272,18 @@ int hcb_platform_open_below(int dir, const char *path, int flags)
 }
 
 #endif
+
+int hcb_platform_cpus(int *all)
+{
+    int usable = count_affinity();
+#ifdef _SC_NPROCESSORS_ONLN
+    *all = (int)sysconf(_SC_NPROCESSORS_ONLN);
+#else
+    *all = usable;
+#endif
+    *all = *all > 0 ? *all : 0;
+    return usable > 0 ? usable : *all;
+}
 
 int hcb_platform_columns(int fd)
 {

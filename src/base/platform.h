@@ -63,6 +63,10 @@ bool hcb_platform_stack(uintptr_t *low, uintptr_t *high);
  * of dir; -1 with errno, which is ENOSYS where the system cannot make sure of that at once. */
 int hcb_platform_open_below(int dir, const char *path, int flags);
 
+/* How many processors the calling thread may run on, and *all that are in use; 0 where that
+ * is not known. */
+int hcb_platform_cpus(int *all);
+
 /* The columns of the terminal at fd; 0 if that is not known. */
 int hcb_platform_columns(int fd);
 

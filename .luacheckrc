@@ -17,8 +17,9 @@ stds.hotcb = {
       sub unpack upper]],
     table = names "concat insert move pack remove sort unpack",
     utf8 = names "char charpattern codepoint codes len offset",
-    hotcb = { fields = { log = {}, scalar = {}, artifact = {}, stop = {}, disable = {},
-                         clock = {}, json = names "decode encode" } },
+    hotcb = { fields = { log = {}, scalar = {}, histogram = {}, image = {}, artifact = {},
+                         stop = {}, disable = {}, clock = {}, system = {},
+                         json = names "decode encode" } },
   },
   globals = { "handle", "set_params" }, -- of the form that defines functions
 }

@@ -31,49 +31,72 @@ function Env.log(fmt, ...) end
 ---@class hotcb.Group
 ---@field [string] any
 
----A read-only view of memory of the host's; to use one after the call is an error. To come: no
----host can set one yet.
+---A read-only view of memory of the host's. It holds during the call only: to use one that was
+---kept is an error. `#t` is the size of its first dimension (1 where it has none), tostring(t) is
+---as in "f32[784,128]". Work on it counts against the callback's CPU time.
 ---@class hotcb.Tensor
 local Tensor = {}
 
 ---@class hotcb.Stats
----@field n integer
----@field mean number
----@field std number
----@field min number
+---@field n integer elements in all
+---@field mean number of the finite elements, as are the next four
+---@field std number divided by how many they are, not by one less
+---@field min number an integer where the elements are
 ---@field max number
 ---@field l2 number
 ---@field nan integer how many
----@field inf integer how many
----@field zeros integer how many
+---@field inf integer how many, of either sign
+---@field zeros integer how many, of either sign
 
----All of it in one pass; NaN and infinities are counted, not averaged.
+---All of it in one pass; NaN and infinities are counted, not averaged. Where no element is
+---finite, mean, std, min and max are NaN, and l2 is 0.
 ---@return hotcb.Stats
 function Tensor:stats() end
 
 ---@return integer[]
 function Tensor:shape() end
 
----@return string
+---@return "f64"|"f32"|"f16"|"bf16"|"i8"|"i16"|"i32"|"i64"|"u8"|"u16"|"u32"|"u64"|"bool"
 function Tensor:dtype() end
 
----@param p? number default 2
+---@return integer n how many elements
+function Tensor:numel() end
+
+---Of all elements: NaN where one is NaN, else infinite where one is.
+---@param p? number 1, 2 (the default) or math.huge
 ---@return number
 function Tensor:norm(p) end
 
----@param bins? integer
+---How many elements are in each of `bins` equal intervals from lo to hi, which belongs to the last
+---one; others are not counted, nor is NaN. Without lo and hi: from the smallest to the largest
+---finite element (0.5 to either side where they are the same; 0 to 1 where there is none).
+---@param bins? integer 1 to 4096, default 30
+---@param lo? number
+---@param hi? number
 ---@return integer[] counts
----@return number[] edges
-function Tensor:histogram(bins) end
+---@return number[] edges one more than there are bins
+function Tensor:histogram(bins, lo, hi) end
 
----@param i integer
+---One element; an index for each dimension, from 1, or from the end, which is -1. An integer for
+---types of integers, true or false for bool.
 ---@param ... integer
----@return number
-function Tensor:get(i, ...) end
+---@return number|boolean
+function Tensor:get(...) end
 
----@param ... integer
+---The part with indices from..to (default -1, the end) of dimension dim: a view as well. Indices
+---are as in string.sub, so what lies outside is left out.
+---@param dim integer from 1
+---@param from integer
+---@param to? integer
 ---@return hotcb.Tensor
-function Tensor:slice(...) end
+function Tensor:slice(dim, from, to) end
+
+---A byte for each element, row by row, as for a picture: 0 at lo and below (and for NaN), 255 at
+---hi and above. At most 1 MiB of them.
+---@param lo number
+---@param hi number
+---@return string
+function Tensor:pixels(lo, hi) end
 
 -- ---- a callback ------------------------------------------------------------------------------
 
@@ -136,7 +159,26 @@ function hotcb.log(level, fmt, ...) end
 ---@param key string 1 to 250 bytes
 ---@param value number
 ---@param step? integer default: the step of this call
+---@return boolean queued false where there is no room for it in this call, or no such file
 function hotcb.scalar(key, value, step) end
+
+---A histogram in hotcb.media.jsonl: counts of the intervals between the edges.
+---@param key string 1 to 250 bytes
+---@param counts number[] at most 4096
+---@param edges number[] one more, going up
+---@param step? integer default: the step of this call
+---@return boolean queued
+function hotcb.histogram(key, counts, edges, step) end
+
+---A picture: a file artifacts/<id>/<key>-<step>.png (.pgm or .ppm where hotcb was built without
+---libpng) and a line in hotcb.media.jsonl that names it.
+---@param key string 1 to 150 bytes; '/' makes folders; others than letters, digits, "._-" become "_"
+---@param pixels string row by row from the top, a byte each (grey) or three (red, green, blue)
+---@param width integer
+---@param height integer at most 1 MiB of pixels
+---@param step? integer default: the step of this call
+---@return boolean queued
+function hotcb.image(key, pixels, width, height, step) end
 
 ---A file below artifacts/<id>/, which has a cap on bytes and files; at most 16 in one call.
 ---@param name string "plots/loss.txt", at most 200 bytes and 16 components
@@ -153,6 +195,32 @@ function hotcb.disable() end
 
 ---@return number seconds on a clock that only goes forward
 function hotcb.clock() end
+
+---@class hotcb.Gpu
+---@field name string
+---@field utilisation? number percent
+---@field memory_used? integer bytes
+---@field memory_total? integer bytes
+---@field process_memory? integer bytes that this process has there
+---@field temperature? number degrees Celsius
+
+---@class hotcb.System
+---@field cpu_seconds number CPU time of the process since it began
+---@field cpus number how many processors it may use, by its affinity and its cgroup's quota
+---@field cpus_source string "host", "affinity", "cgroup v1" or "cgroup v2"
+---@field rss? integer bytes of memory that the process has now
+---@field rss_peak? integer bytes it had at most
+---@field ram_total? integer bytes that it may use: its cgroup's limit, or the machine's
+---@field ram_used? integer bytes of that in use, by all that the limit holds for
+---@field ram_source? string "host", "cgroup v1" or "cgroup v2"
+---@field gpus? hotcb.Gpu[] where asked for
+---@field gpu_problem? string why there are none
+
+---What the process takes of the machine.
+---@param gpus? boolean also the GPUs, through NVML; the first who asks in a process has it loaded,
+---  which may take long, and gets an answer at a later call
+---@return hotcb.System
+function hotcb.system(gpus) end
 
 ---@class hotcb.json
 hotcb.json = {}

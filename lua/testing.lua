@@ -13,11 +13,12 @@ local function part(name, ...) return assert(loadfile(here .. name .. ".lua"))(.
 
 local text = part "testing_text"
 local params = part("testing_params", text)
-local sandbox = part("testing_sandbox", text, here)
+local tensors = part "testing_tensor"
+local sandbox = part("testing_sandbox", text, here, tensors)
 local carry_out, say, new_live = sandbox.carry_out, sandbox.say, sandbox.new_live
 
 ---@class hotcb.testing
-local testing = { null = text.null }
+local testing = { null = text.null, tensor = tensors.new }
 
 ---One callback in its sandbox. What it did is in these fields; clear them as you like.
 ---@class hotcb.testing.Callback
@@ -29,13 +30,18 @@ local testing = { null = text.null }
 ---@field lines string[] what it logged
 ---@field logs { level: string, text: string }[] the same with levels
 ---@field scalars { key: string, value: number, step: integer|nil }[]
----@field artifacts table<string, string> bytes by name
+---@field histograms { key: string, counts: number[], edges: number[], step: integer|nil }[]
+---@field images { key: string, pixels: string, width: integer, height: integer,
+---  channels: integer, step: integer|nil, path: string }[]
+---@field artifacts table<string, string> bytes by name; not those of images
 ---@field stop_reason string|nil why it asked the run to stop
 ---@field enabled boolean false after hotcb.disable()
 ---@field failed string|nil why it was stopped: it is not called any more
 ---@field calls integer how often handle was called
 ---@field dropped integer what it asked for beyond what one call may
 ---@field now number what hotcb.clock() says, in seconds: yours to set
+---@field system hotcb.System what hotcb.system(true) says: yours to set, or to change; with
+---  gpus, take out gpu_problem
 local Callback = {}
 Callback.__index = Callback
 
@@ -251,11 +257,12 @@ local function new_callback(source, name, opts)
   local stem = name:match("([^/]*)%.lua$") or name:match("([^/.]*)$")
   local cb = setmetatable({
     id = opts.id or stem, enabled = opts.enabled ~= false, calls = 0, dropped = 0, now = 0,
-    lines = {}, logs = {}, scalars = {}, artifacts = {},
+    lines = {}, logs = {}, scalars = {}, histograms = {}, images = {}, artifacts = {},
+    system = sandbox.new_system(),
   }, Callback)
   cb._ = {
     name = name, dir = name:match("^(.*/)") or "", symbol = opts.symbol,
-    queue = { bytes = 0, said = 0, artifacts = 0 }, framework = opts.framework or "c",
+    queue = { bytes = 0, said = 0, files = 0 }, framework = opts.framework or "c",
     coroutines = opts.coroutines, groups = opts.groups,
     search_path = opts.search_path or os.getenv("HOTCB_PATH") or "", due = {}, counts = {},
     last = {}, init = map_of(opts.init, "init"), set = map_of(opts.params, "params"),
@@ -336,6 +343,7 @@ end
 
 -- Calls fn with env live; a failure stops the callback and is raised, so that the spec fails.
 local function call(cb, fn, ...)
+  cb._.live.call = (cb._.live.call or 0) + 1 -- views of tensors hold during one call
   local ok, result = enter(fn, ...)
   carry_out(cb, ok)
   if ok then return end
@@ -375,7 +383,8 @@ end
 ---One apply of one event. Whether the callback was called; raises what it raised.
 ---@param event string other names for the canonical ones are taken
 ---@param fields? table<string, any> what env holds: { step = 1, metrics = { lr = 0.1 } } or
----  { ["metrics.lr"] = 0.1 }; a function is asked when its key is read
+---  { ["metrics.lr"] = 0.1 }; a function is asked when its key is read. What is in a group comes
+---  in the order of names, or in that of a list: { grads = { { "w", w }, { "b", b } } }
 ---@return boolean
 function Callback:emit(event, fields)
   if type(event) ~= "string" or event == "" or #event > 63 or event:find("[%c ]") then
@@ -383,7 +392,7 @@ function Callback:emit(event, fields)
   end
   self._.live = new_live(fields, self._.groups, 2)
   local ok, called = pcall(dispatch, self, aliases[event] or event, self._.live)
-  self._.live = nil
+  self._.live.over, self._.live = true, nil
   if not ok then error(called, 0) end
   return called
 end

@@ -1,7 +1,7 @@
 -- hotcb.testing's part about what a script sees and may ask for: the sandbox's globals, env,
 -- modules, and the queue of what was asked. Follows src/script/sandbox.c, lua_host.c, lua_env.c
 -- and lua_require.c. `cb` is a callback of testing.lua; what it keeps for itself is in cb._.
-local text, here = ...
+local text, here, tensors = ...
 
 -- ---- failures ------------------------------------------------------------------
 
@@ -33,24 +33,25 @@ end
 
 -- ---- what a script may ask for ---------------------------------------------------
 
-local EFFECTS, EFFECT_BYTES, TEXT_BYTES, ARTIFACTS, LINE_BYTES = 1024, 8 << 20, 256 << 10, 16, 4096
+local EFFECTS, EFFECT_BYTES, TEXT_BYTES, FILES, LINE_BYTES = 1024, 8 << 20, 256 << 10, 16, 4096
 
-local function queue(cb, effect, bytes)
+-- With `said` bytes of text, and so many others; false where it was dropped.
+local function queue(cb, effect, said, bytes)
   local q = cb._.queue
+  local file = effect.kind == "artifact" or effect.kind == "image"
+  bytes = bytes or 0
   if effect.kind == "stop" or effect.kind == "disable" then
-    if q[effect.kind] then return end
+    if q[effect.kind] then return false end
     q[effect.kind] = true
-  elseif #q >= EFFECTS or q.bytes + bytes > EFFECT_BYTES or
-    (effect.kind ~= "artifact" and q.said + bytes > TEXT_BYTES) or
-    (effect.kind == "artifact" and q.artifacts == ARTIFACTS) then
+  elseif #q >= EFFECTS or q.bytes + said + bytes > EFFECT_BYTES or q.said + said > TEXT_BYTES
+    or (file and q.files == FILES) then
     cb.dropped = cb.dropped + 1
-    return
-  elseif effect.kind == "artifact" then
-    q.artifacts = q.artifacts + 1
+    return false
   end
-  q.bytes = q.bytes + bytes
-  if effect.kind == "log" or effect.kind == "scalar" then q.said = q.said + bytes end
+  q.files = q.files + (file and 1 or 0)
+  q.bytes, q.said = q.bytes + said + bytes, q.said + said
   q[#q + 1] = effect
+  return true
 end
 
 local function say(cb, level, line)
@@ -96,6 +97,8 @@ local function fault_of_artifact(name)
   if components > 16 then return "has more than 16 components" end
 end
 
+local add_media, carry_media = assert(loadfile(here .. "testing_media.lua"))(
+  queue, bad_argument, check_type, fault_of_artifact)
 local carry = {}
 
 function carry.log(cb, effect) say(cb, effect.level, effect.text) end
@@ -104,9 +107,10 @@ function carry.stop(cb, effect) cb.stop_reason = cb.stop_reason or effect.text e
 
 function carry.disable(cb) cb.enabled = false end
 
-function carry.scalar(cb, effect, ok)
-  if not ok then return end
-  cb.scalars[#cb.scalars + 1] = { key = effect.key, value = effect.value, step = effect.step }
+for kind, fn in pairs(carry_media) do
+  carry[kind] = function(cb, effect, ok)
+    if ok then fn(cb, effect) end
+  end
 end
 
 function carry.artifact(cb, effect, ok)
@@ -122,11 +126,27 @@ end
 
 local function carry_out(cb, ok)
   local q = cb._.queue
-  cb._.queue = { bytes = 0, said = 0, artifacts = 0 }
+  cb._.queue = { bytes = 0, said = 0, files = 0 }
   for _, effect in ipairs(q) do carry[effect.kind](cb, effect, ok) end
 end
 
 -- ---- the global hotcb -------------------------------------------------------------
+
+local function deep_copy(value)
+  if type(value) ~= "table" then return value end
+  local copy = {}
+  for key, item in pairs(value) do copy[key] = deep_copy(item) end
+  return copy
+end
+
+-- What hotcb.system() says until a spec has it otherwise: a quarter of a machine.
+local function new_system()
+  return {
+    cpu_seconds = 12.5, cpus = 4.0, cpus_source = "cgroup v2", rss = 512 << 20,
+    rss_peak = 768 << 20, ram_total = 16 << 30, ram_used = 4 << 30, ram_source = "cgroup v2",
+    gpu_problem = "NVML is not here (libnvidia-ml.so.1 of NVIDIA's driver cannot be loaded)",
+  }
+end
 
 local levels = { debug = true, info = true, warn = true, error = true }
 
@@ -143,18 +163,7 @@ local function new_host(cb)
     end
   end
 
-  function host.scalar(key, value, step)
-    check_type(key, "string", 1, "scalar")
-    if #key == 0 or #key > 250 then
-      bad_argument(1, "scalar", "a key of 1 to 250 bytes expected")
-    end
-    check_type(value, "number", 2, "scalar")
-    if step ~= nil and not math.tointeger(step) then
-      bad_argument(3, "scalar", "number has no integer representation")
-    end
-    step = math.tointeger(step) or (cb._.live and cb._.live.step)
-    queue(cb, { kind = "scalar", key = key, value = value, step = step }, #key)
-  end
+  add_media(host, cb)
 
   function host.artifact(name, bytes, mode)
     check_type(name, "string", 1, "artifact")
@@ -163,7 +172,7 @@ local function new_host(cb)
       bad_argument(3, "artifact", ("invalid option '%s'"):format(tostring(mode)))
     end
     queue(cb, { kind = "artifact", name = name, bytes = bytes, append = mode == "append" },
-          #name + #bytes)
+          math.min(#name, 256), #bytes)
   end
 
   function host.stop(reason)
@@ -175,6 +184,12 @@ local function new_host(cb)
   function host.disable() queue(cb, { kind = "disable" }, 0) end
 
   function host.clock() return cb.now + 0.0 end
+
+  function host.system(gpus)
+    local copy = deep_copy(cb.system)
+    if not gpus then copy.gpus, copy.gpu_problem = nil, nil end
+    return copy
+  end
 
   function host.json.encode(value)
     local ok, node = pcall(text.from_lua, value)
@@ -318,30 +333,46 @@ local standard_groups = { "metrics", "model", "grads", "batch", "outputs" }
 
 local function put_field(live, group, key, value, level)
   local kind = type(value)
-  if kind ~= "number" and kind ~= "string" and kind ~= "boolean" and kind ~= "function" then
-    error(("env %s: a host sets numbers, text, true and false (and functions, which are asked "
-      .. "when a script reads the key), not a %s"):format(key, kind), level + 1)
+  if kind ~= "number" and kind ~= "string" and kind ~= "boolean" and kind ~= "function" and
+    not tensors.is_tensor(value) then
+    error(("env %s: a host sets numbers, text, true and false, tensors (and functions, which are "
+      .. "asked when a script reads the key), not a %s"):format(key, kind), level + 1)
   end
   if group == "" and key == "step" then
     value = math.tointeger(value) or error("env step: an integer expected", level + 1)
     live.step = value
   end
-  live.groups[group][key] = value
+  local order = live.order[group] or {}
+  if live.groups[group][key] == nil then order[#order + 1] = key end
+  live.order[group], live.groups[group][key] = order, value
 end
+
+-- A group's members in their order: that of a list of {name, value}, or else that of the names.
+local function members_of(group)
+  local list = {}
+  if group[1] ~= nil then return group end
+  for name, item in pairs(group) do list[#list + 1] = { name, item } end
+  table.sort(list, function(a, b) return a[1] < b[1] end)
+  return list
+end
+
+local function is_group(value) return type(value) == "table" and not tensors.is_tensor(value) end
 
 -- What the host says at one apply. "metrics.lr" and metrics = { lr = ... } are the same.
 local function new_live(fields, groups, level)
-  local live = { groups = { [""] = {} } }
+  local live = { groups = { [""] = {} }, order = {} }
   for _, list in ipairs { standard_groups, groups or {} } do
     for _, name in ipairs(list) do live.groups[name] = {} end
   end
   for key, value in pairs(fields or {}) do
-    if type(value) == "table" then live.groups[key] = live.groups[key] or {} end
+    if is_group(value) then live.groups[key] = live.groups[key] or {} end
   end
   for key, value in pairs(fields or {}) do
     local group, rest = key:match("^([^.]*)%.(.+)$")
-    if type(value) == "table" then
-      for name, item in pairs(value) do put_field(live, key, name, item, level + 1) end
+    if is_group(value) then
+      for _, member in ipairs(members_of(value)) do
+        put_field(live, key, member[1], member[2], level + 1)
+      end
     elseif group and live.groups[group] then
       put_field(live, group, rest, value, level + 1)
     else
@@ -359,7 +390,9 @@ local function read_field(live, group, key)
     value = value()
     fields[key] = value
   end
-  return value
+  if not tensors.is_tensor(value) then return value end
+  local call = live.call -- a view holds during the one in which it was read
+  return tensors.new_view(value, function() return not live.over and live.call == call end)
 end
 
 -- The table `env` of one state; get_live() says what holds now, or nil.
@@ -380,21 +413,40 @@ local function new_env(get_live, framework, log)
     return key ~= "" and live.groups[key] and view(key) or nil
   end
 
-  local function all(group, own)
-    local live, copy = live_now(), {}
-    if group == "" then
-      copy.framework, copy.log = framework, log
-      for name in pairs(live.groups) do copy[name] = name ~= "" and view(name) or nil end
-    end
-    for key in pairs(live.groups[group] or {}) do copy[key] = read_field(live, group, key) end
+  local function all(own)
+    local live, copy = live_now(), { framework = framework, log = log }
+    for name in pairs(live.groups) do copy[name] = name ~= "" and view(name) or nil end
+    for key in pairs(live.groups[""]) do copy[key] = read_field(live, "", key) end
     for key, value in next, own do copy[key] = value end
     return next, copy, nil
+  end
+
+  -- What the host has set, in its order; then what the script wrote.
+  local function members(group, own)
+    local live, at, seen, last = live_now(), 0, {}, nil
+    local order = live.order[group] or {}
+    return function()
+      while at < #order do
+        at = at + 1
+        local key = order[at]
+        local value = rawget(own, key)
+        if value == nil then value = read_field(live, group, key) end
+        seen[key] = true
+        if value ~= nil then return key, value end
+      end
+      local value
+      repeat last, value = next(own, last) until last == nil or not seen[last]
+      return last, value
+    end, own, nil
   end
 
   view = function(group)
     views[group] = views[group] or setmetatable({}, {
       __index = function(_, key) return index(group, key) end,
-      __pairs = function(own) return all(group, own) end,
+      __pairs = function(own)
+        if group == "" then return all(own) end
+        return members(group, own)
+      end,
       __metatable = false,
     })
     return views[group]
@@ -420,6 +472,7 @@ return {
   read_shipped = read_shipped,
   compile = compile,
   new_globals = new_globals,
+  new_system = new_system,
   new_live = new_live,
   new_env = new_env,
 }

@@ -17,7 +17,7 @@ for argument in "$@"; do
 done
 
 # shellcheck disable=SC2086 # a list of words
-need_packages $build_packages g++ libcmocka-dev lua5.4 lua-busted zlib1g-dev \
+need_packages $build_packages libpng-dev g++ libcmocka-dev lua5.4 lua-busted zlib1g-dev \
     dataset-fashion-mnist libfann-dev libxgboost-dev strace procps file dpkg-dev mandoc \
     clang libclang-rt-14-dev locales ${soak:+valgrind}
 

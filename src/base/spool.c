@@ -89,6 +89,11 @@ void hcb_spool_close(struct hcb_spool *s)
     s->path = NULL;
 }
 
+bool hcb_spool_is_open(const struct hcb_spool *s)
+{
+    return s && s->path && s->fd >= 0;
+}
+
 void hcb_spool_hold(struct hcb_spool *s)
 {
     if (!s->path)

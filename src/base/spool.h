@@ -26,6 +26,7 @@ struct hcb_spool {
 
 int hcb_spool_open(struct hcb_spool *s, const char *path, int64_t cap, struct hcb_err *err);
 void hcb_spool_close(struct hcb_spool *s);
+bool hcb_spool_is_open(const struct hcb_spool *s); /* lines would be written now; NULL: no */
 
 /* Appends whole lines (n bytes that end in '\n') by one write, or by several
  * where a part of the file ends between them. Returns 0, a negative error when

@@ -393,8 +393,8 @@ static void put_config(struct cli *cli, const struct cli_run *run, struct hcb_bu
 static void put_dropped(struct cli *cli, const struct cli_run *run, struct hcb_buf *b)
 {
     static const char *const kinds[][2] = {
-        {"log_lines", "log lines"}, {"scalars", "scalars"}, {"artifacts", "artifacts"},
-        {"effects", "beyond what one call may ask"},
+        {"log_lines", "log lines"}, {"scalars", "scalars"}, {"media", "histograms and pictures"},
+        {"artifacts", "artifacts"}, {"effects", "beyond what one call may ask"},
     };
     const struct hcb_value *dropped = hcb_map_get(&run->status, "dropped");
     struct hcb_buf text = {0};

@@ -29,6 +29,7 @@ static const struct cli_fact files[] = {
     {"hotcb.status.json", "how the run is; status, list and get read it"},
     {"hotcb.state.json", "what a restart needs"},
     {"hotcb.metrics.jsonl", "scalars that callbacks logged"},
+    {"hotcb.media.jsonl", "histograms that callbacks logged, and which pictures they wrote"},
     {"hotcb.log", "what callbacks and the run logged; logs reads it"},
     {"hotcb.lock", "held by the live run"},
     {"artifacts/ID/", "files that callback ID wrote"},

@@ -21,8 +21,8 @@ bool hcb_rundir_init(struct hcb_rundir *r, const char *dir, const char *config,
     } files[] = {
         {&r->ledger, "hotcb.applied.jsonl"}, {&r->status, "hotcb.status.json"},
         {&r->state, "hotcb.state.json"},     {&r->metrics, "hotcb.metrics.jsonl"},
-        {&r->log, "hotcb.log"},              {&r->lock, "hotcb.lock"},
-        {&r->artifacts, "artifacts"},
+        {&r->media, "hotcb.media.jsonl"},    {&r->log, "hotcb.log"},
+        {&r->lock, "hotcb.lock"},            {&r->artifacts, "artifacts"},
     };
     r->config = config ? hcb_path_absolute(config) : hcb_path_join(r->dir, "hotcb.yaml");
     r->commands =
@@ -46,6 +46,7 @@ void hcb_rundir_release(struct hcb_rundir *r)
     free(r->status);
     free(r->state);
     free(r->metrics);
+    free(r->media);
     free(r->log);
     free(r->lock);
     free(r->artifacts);

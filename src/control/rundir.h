@@ -6,7 +6,7 @@
 
 struct hcb_rundir {
     char *dir; /* absolute, links kept */
-    char *config, *commands, *ledger, *status, *state, *metrics, *log, *lock, *artifacts;
+    char *config, *commands, *ledger, *status, *state, *metrics, *media, *log, *lock, *artifacts;
 };
 
 /* config and commands may be NULL: their usual places. false: no memory. */

@@ -13,6 +13,7 @@
 
 #define LOG_BYTES (INT64_C(8) << 20)
 #define METRICS_BYTES (INT64_C(256) << 20)
+#define MEDIA_BYTES (INT64_C(256) << 20)
 #define ARTIFACT_BYTES (INT64_C(1) << 30)
 #define ARTIFACT_FILES 10000
 
@@ -131,7 +132,7 @@ static int init(struct hotcb *h, const hotcb_options *opt)
 {
     h->pid = getpid();
     h->process = hcb_platform_process();
-    h->lock.fd = h->ledger.fd = h->metrics.fd = -1;
+    h->lock.fd = h->ledger.fd = -1;
     h->started_ns = h->rate_ns = hcb_clock_ns();
     h->started_wall = hcb_clock_wall();
     h->steps_per_s = -1;
@@ -140,6 +141,7 @@ static int init(struct hotcb *h, const hotcb_options *opt)
     h->resume = opt->resume != 0;
     h->log_bytes = or_default(opt->log_bytes, LOG_BYTES);
     h->metrics_bytes = or_default(opt->metrics_bytes, METRICS_BYTES);
+    h->media_bytes = or_default(opt->media_bytes, MEDIA_BYTES);
     h->artifact_bytes = or_default(opt->artifact_bytes, ARTIFACT_BYTES);
     h->artifact_files = or_default(opt->artifact_files, ARTIFACT_FILES);
     hcb_log_init(&h->log, opt->log, opt->log_user, opt->log_level);
@@ -251,9 +253,12 @@ static int open_history(struct hotcb *h)
 static int open_sinks(struct hotcb *h)
 {
     if (hcb_log_open(&h->log, h->dir.log, h->log_bytes, &h->err) < 0 ||
-        hcb_spool_open(&h->metrics, h->dir.metrics, h->metrics_bytes, &h->err) < 0)
+        hcb_lines_open(&h->metrics, h->dir.metrics, "scalars", h->metrics_bytes, &h->err) < 0 ||
+        hcb_lines_open(&h->media, h->dir.media, "histograms and pictures", h->media_bytes,
+                       &h->err) < 0)
         return h->err.code;
-    h->metrics_open = true;
+    h->registry.world.effects.metrics = &h->metrics.spool;
+    h->registry.world.effects.media = &h->media.spool;
     return 0;
 }
 
@@ -302,8 +307,8 @@ static void release(struct hotcb *h)
     free(w->places.cwd);
     free(w->places.search_path);
     hcb_ledger_close(&h->ledger);
-    if (h->metrics_open)
-        hcb_spool_close(&h->metrics);
+    hcb_lines_release(&h->metrics);
+    hcb_lines_release(&h->media);
     hcb_log_release(&h->log);
     hcb_commands_release(&h->commands);
     hcb_watch_release(&h->config_watch);
@@ -315,7 +320,6 @@ static void release(struct hotcb *h)
     hcb_buf_release(&h->config_new);
     hcb_rundir_release(&h->dir);
     hcb_buf_release(&h->text);
-    hcb_buf_release(&h->metric_lines);
     free(h->config_dir);
     free(h->config_error);
     free(h->framework);
@@ -407,6 +411,17 @@ static int bad_events(struct hotcb *h)
     return hcb_fail(&h->err, HOTCB_EINVAL, "env and every event name must be given");
 }
 
+/* What tensors env has refused, which the host may not have looked at. */
+static void say_refusals(struct hotcb *h, struct hotcb_env *env)
+{
+    const char *line = hcb_buf_text(&env->refusals);
+    for (size_t n; *line; line += n + 1) {
+        n = strcspn(line, "\n");
+        hcb_log(&h->log, HOTCB_WARN, NULL, "env %.*s; callbacks see nil there", (int)n, line);
+    }
+    hcb_buf_release(&env->refusals);
+}
+
 int hotcb_dispatch(hotcb *h, hotcb_env *env, const char *const *events, size_t n)
 {
     if (!ready(h) || !env || (n > 0 && !events)) {
@@ -422,6 +437,8 @@ int hotcb_dispatch(hotcb *h, hotcb_env *env, const char *const *events, size_t n
         int one = events[i] ? hcb_dispatch(h, env, events[i]) : bad_events(h);
         status = status < 0 ? status : one;
     }
+    if (env->refusals.len > 0)
+        say_refusals(h, env);
     if (h->changed)
         hcb_publish(h);
     end_apply(h);

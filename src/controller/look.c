@@ -338,8 +338,8 @@ static void check_spools(struct hotcb *h)
 {
     if (h->log.to_file && !hcb_file_is_at(h->log.spool.fd, h->dir.log))
         hcb_spool_reopen(&h->log.spool);
-    if (h->metrics_open && !hcb_file_is_at(h->metrics.fd, h->dir.metrics))
-        hcb_spool_reopen(&h->metrics);
+    hcb_lines_check(&h->metrics);
+    hcb_lines_check(&h->media);
 }
 
 /* Until come_back() says otherwise. */
@@ -348,8 +348,8 @@ static void lose(struct hotcb *h)
     h->lost = true;
     if (h->log.to_file)
         hcb_spool_hold(&h->log.spool);
-    if (h->metrics_open)
-        hcb_spool_hold(&h->metrics);
+    hcb_lines_hold(&h->metrics);
+    hcb_lines_hold(&h->media);
 }
 
 /* A directory of that name is there again: our files in it are new. */

@@ -4,6 +4,9 @@
 #include "base/text.h"
 #include "controller/run.h"
 #include "sink/artifact.h"
+#include "system/system.h"
+#include "sink/media.h"
+#include "sink/metrics.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,91 +94,120 @@ static void do_disable(struct hotcb *h, struct hcb_callback *cb)
     hcb_record_own(h, HCB_OP_DISABLE, HCB_FROM_SCRIPT, cb->id, HCB_FINE, NULL);
 }
 
+static struct hcb_line_head head_of(const struct hotcb *h, const struct hcb_callback *cb,
+                                    const struct hcb_effect *e, const char *key)
+{
+    return (struct hcb_line_head){
+        .run = h->run, .id = cb->id, .key = key, .key_len = e->text_len, .has_step = e->has_step,
+        .step = e->step, .wall = hcb_clock_wall(),
+    };
+}
+
 static void do_scalar(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
                       const char *key)
 {
     struct hcb_scalar_line line = {
-        .run = h->run, .id = cb->id, .key = key, .key_len = e->text_len, .has_step = e->has_step,
-        .is_int = e->is_int, .step = e->step, .i = e->i, .d = e->d, .wall = hcb_clock_wall(),
+        .head = head_of(h, cb, e, key), .is_int = e->is_int, .i = e->i, .d = e->d,
     };
-    hcb_metrics_format(&h->metric_lines, &line);
+    hcb_metrics_format(&h->metrics.pending, &line);
 }
 
-static void lose_call(struct hotcb *h)
+static void do_histogram(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
+                         const char *key, const char *numbers)
 {
-    if (hcb_worth_saying(++h->lost_calls))
-        hcb_log(&h->log, HOTCB_WARN, NULL, "out of memory: the scalars of a call are lost (%lld "
-                "times so far)", (long long)h->lost_calls);
+    struct hcb_line_head head = head_of(h, cb, e, key);
+    hcb_media_histogram(&h->media.pending, &head, numbers, e->bytes_len);
 }
 
-static void write_scalars(struct hotcb *h)
+/* The part of *a that is not the script's is filled in here. */
+static int write_file(struct hotcb *h, struct hcb_callback *cb, struct hcb_artifact *a,
+                      struct hcb_err *err)
 {
-    struct hcb_err err;
-    struct hcb_buf *lines = &h->metric_lines;
-    bool was = h->metrics.trouble;
-    if (lines->oom)
-        lose_call(h);
-    else if (lines->len > 0 && h->metrics_open &&
-             hcb_spool_write(&h->metrics, lines->data, lines->len, &err) < 0)
-        hcb_log(&h->log, HOTCB_WARN, NULL, "%s; scalars are lost until that is mended", err.text);
-    if (was && !h->metrics.trouble)
-        hcb_log(&h->log, HOTCB_WARN, NULL, "%s is written again; %lld lines were lost",
-                h->dir.metrics, (long long)h->metrics.lost);
-    hcb_buf_reset(lines);
-}
-
-static int write_artifact(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
-                          const char *name, const char *bytes, struct hcb_err *err)
-{
-    int status = hcb_artifact_check(name, e->text_len, err);
-    if (status == 0 && h->lost)
-        status = hcb_fail(err, HOTCB_EIO, "the run directory is gone");
-    if (status < 0)
-        return status;
-    char *text = strndup(name, e->text_len);
-    struct hcb_artifact a = {
-        .artifacts = h->dir.artifacts, .id = cb->id, .name = text, .bytes = bytes,
-        .n = e->bytes_len, .append = e->append,
-    };
+    if (h->lost)
+        return hcb_fail(err, HOTCB_EIO, "the run directory is gone");
+    a->artifacts = h->dir.artifacts;
+    a->id = cb->id;
     cb->artifacts.max_bytes = h->artifact_bytes;
     cb->artifacts.max_entries = h->artifact_files;
-    status = text ? hcb_artifact_write(&a, &cb->artifacts, hcb_clock_ns(), err)
-                  : hcb_fail_nomem(err);
-    free(text);
-    return status;
+    return hcb_artifact_write(a, &cb->artifacts, hcb_clock_ns(), err);
+}
+
+static void lose_file(struct hotcb *h, struct hcb_callback *cb, const struct hcb_err *err)
+{
+    h->lost_artifacts++;
+    cb->lost_artifacts++;
+    if (!h->lost && hcb_worth_saying(cb->lost_artifacts))
+        hcb_log(&h->log, HOTCB_WARN, cb->id, "artifact not written (%lld so far): %s",
+                (long long)cb->lost_artifacts, err->text);
 }
 
 static void do_artifact(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
                         const char *name, const char *bytes)
 {
     struct hcb_err err;
-    if (write_artifact(h, cb, e, name, bytes, &err) == 0)
-        return;
-    h->lost_artifacts++;
-    cb->lost_artifacts++;
-    if (!h->lost && hcb_worth_saying(cb->lost_artifacts))
-        hcb_log(&h->log, HOTCB_WARN, cb->id, "artifact not written (%lld so far): %s",
-                (long long)cb->lost_artifacts, err.text);
+    struct hcb_artifact a = {.bytes = bytes, .n = e->bytes_len, .append = e->append};
+    int status = hcb_artifact_check(name, e->text_len, &err);
+    char *text = status == 0 ? strndup(name, e->text_len) : NULL;
+    a.name = text;
+    if (status == 0)
+        status = text ? write_file(h, cb, &a, &err) : hcb_fail_nomem(&err);
+    free(text);
+    if (status < 0)
+        lose_file(h, cb, &err);
+}
+
+/* A picture's line names a file that is there. */
+static void do_picture(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
+                       const char *key, const char *bytes)
+{
+    struct hcb_err err;
+    char name[HCB_PICTURE_NAME];
+    struct hcb_artifact a = {.name = name, .bytes = bytes, .n = e->bytes_len};
+    struct hcb_picture_line line = {
+        .head = head_of(h, cb, e, key), .name = name, .width = e->width, .height = e->height,
+        .channels = e->channels,
+    };
+    int status = hcb_picture_name(&line.head, e->channels, name, &err);
+    if (status == 0)
+        status = write_file(h, cb, &a, &err);
+    if (status == 0)
+        hcb_media_picture(&h->media.pending, &line);
+    else
+        lose_file(h, cb, &err);
+}
+
+/* What only a call that succeeded has done. */
+static void do_output(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e)
+{
+    const char *all = hcb_buf_text(&h->registry.world.effects.bytes);
+    const char *text = all + e->text, *bytes = all + e->bytes;
+    if (e->kind == HCB_EFFECT_SCALAR)
+        do_scalar(h, cb, e, text);
+    else if (e->kind == HCB_EFFECT_HISTOGRAM)
+        do_histogram(h, cb, e, text, bytes);
+    else if (e->kind == HCB_EFFECT_ARTIFACT)
+        do_artifact(h, cb, e, text, bytes);
+    else
+        do_picture(h, cb, e, text, bytes);
 }
 
 static void do_effect(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
                       bool ok)
 {
-    const char *bytes = hcb_buf_text(&h->registry.world.effects.bytes);
-    const char *text = bytes + e->text;
+    const char *text = hcb_buf_text(&h->registry.world.effects.bytes) + e->text;
     switch (e->kind) {
     case HCB_EFFECT_LOG:
         hcb_log_text(&h->log, e->level, cb->id, text, e->text_len, e->whole_len);
         break;
     case HCB_EFFECT_STOP: do_stop(h, cb, text, e->text_len); break;
     case HCB_EFFECT_DISABLE: do_disable(h, cb); break;
+    case HCB_EFFECT_GPUS: hcb_system_load_gpus(); break;
     case HCB_EFFECT_SCALAR:
-        if (ok)
-            do_scalar(h, cb, e, text);
-        break;
+    case HCB_EFFECT_HISTOGRAM:
     case HCB_EFFECT_ARTIFACT:
+    case HCB_EFFECT_PICTURE:
         if (ok)
-            do_artifact(h, cb, e, text, bytes + e->bytes);
+            do_output(h, cb, e);
         break;
     }
 }
@@ -188,12 +220,13 @@ void hcb_carry_out(void *run, struct hcb_callback *cb, bool ok)
         return;
     for (size_t i = 0; i < effects->n; i++)
         do_effect(h, cb, &effects->v[i], ok);
-    write_scalars(h);
+    hcb_lines_write(&h->metrics, &h->log);
+    hcb_lines_write(&h->media, &h->log);
     if (effects->dropped > 0) {
         h->dropped_effects += (int64_t)effects->dropped;
         if (hcb_worth_saying(++cb->too_much))
             hcb_log(&h->log, HOTCB_WARN, cb->id, "asked for more than one call may (%lld times so "
-                    "far): %zu log lines, scalars or artifacts were dropped",
+                    "far): %zu log lines, scalars, artifacts and the like were dropped",
                     (long long)cb->too_much, effects->dropped);
     }
     hcb_effects_reset(effects);

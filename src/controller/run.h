@@ -8,8 +8,8 @@
 #include "control/ledger.h"
 #include "control/rundir.h"
 #include "controller/cost.h"
+#include "controller/lines.h"
 #include "controller/registry.h"
-#include "sink/metrics.h"
 #include <sys/types.h>
 
 struct hotcb {
@@ -21,7 +21,7 @@ struct hotcb {
     char run[48];       /* "20261130-022920-4711-3f2a" */
     char host[64];
     char *framework;
-    int64_t log_bytes, metrics_bytes;
+    int64_t log_bytes, metrics_bytes, media_bytes;
     int64_t artifact_bytes, artifact_files; /* of each callback */
 
     struct hcb_rundir dir;
@@ -30,8 +30,7 @@ struct hotcb {
     bool resume;            /* as the host asked for */
     struct hcb_lock lock;
     struct hcb_log log;
-    struct hcb_spool metrics;
-    bool metrics_open;
+    struct hcb_lines metrics, media;
     struct hcb_ledger ledger;
     struct hcb_commands commands;
     struct hcb_watch config_watch;
@@ -77,13 +76,12 @@ struct hotcb {
     int64_t apply_ns; /* what this apply has cost so far */
     int64_t guard_ns; /* when the guard was last refreshed */
     int64_t dropped_effects, lost_artifacts;
-    int64_t lost_calls; /* whose scalars found no memory */
 
     char last_op[16], last_id[128], last_cmd[256], last_error[256]; /* for status */
     struct hcb_value last_params; /* of a set_params, else null */
     bool has_last, last_applied, last_has_step;
     int64_t last_step;
-    struct hcb_buf text, metric_lines; /* reused */
+    struct hcb_buf text; /* reused */
 };
 
 /* record.c: one op is done: ledger, log, status. */

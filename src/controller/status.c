@@ -205,7 +205,8 @@ static void put_files(struct hcb_buf *b, const struct hotcb *h)
     hcb_json_open(b, '{');
     hcb_json_put_int(b, "effects", h->dropped_effects);
     hcb_json_put_int(b, "log_lines", h->log.spool.dropped);
-    hcb_json_put_int(b, "scalars", h->metrics.dropped);
+    hcb_json_put_int(b, "scalars", h->metrics.spool.dropped);
+    hcb_json_put_int(b, "media", h->media.spool.dropped);
     hcb_json_put_int(b, "artifacts", h->lost_artifacts);
     hcb_json_close(b, '}');
 }

@@ -102,7 +102,8 @@ static int add_slot(struct hotcb_env *env, int group, const char *key, size_t n)
 int hcb_env_find_group(const struct hotcb_env *env, const char *name, size_t n)
 {
     for (size_t i = 1; i < env->group_n; i++)
-        if (env->groups[i].len == n && memcmp(env->groups[i].name, name, n) == 0)
+        if (env->groups[i].len == n && env->groups[i].name[0] == name[0] &&
+            memcmp(env->groups[i].name, name, n) == 0)
             return (int)i;
     return -1;
 }
@@ -192,6 +193,7 @@ void hotcb_env_free(hotcb_env *env)
     for (size_t i = 0; i < env->n; i++) {
         free(env->slots[i].key);
         free(env->slots[i].text);
+        free(env->slots[i].tensor);
         free(env->slots[i].full_key);
     }
     for (size_t i = 0; i < env->group_n; i++)
@@ -200,6 +202,7 @@ void hotcb_env_free(hotcb_env *env)
     free(env->used);
     free(env->index);
     free(env->groups);
+    hcb_buf_release(&env->refusals);
     free(env);
 }
 
@@ -266,9 +269,8 @@ int hotcb_env_step(hotcb_env *env, int64_t step)
     return 0;
 }
 
-/* The slot to set, or NULL and why in *rc. */
-static struct hcb_slot *slot_to_set(struct hotcb_env *env, const char *key,
-                                    enum hcb_slot_type type, int *rc)
+struct hcb_slot *hcb_env_slot_to_set(struct hotcb_env *env, const char *key,
+                                     enum hcb_slot_type type, int *rc)
 {
     int at = any_slot(env, key);
     if (at < 0 || at == STEP_SLOT) {
@@ -291,7 +293,7 @@ int hotcb_env_int(hotcb_env *env, const char *key, int64_t value)
     int rc;
     if (is_step(key))
         return hotcb_env_step(env, value);
-    struct hcb_slot *slot = slot_to_set(env, key, HCB_SLOT_INT, &rc);
+    struct hcb_slot *slot = hcb_env_slot_to_set(env, key, HCB_SLOT_INT, &rc);
     if (slot)
         slot->u.i = value;
     return rc;
@@ -312,7 +314,7 @@ int hotcb_env_num(hotcb_env *env, const char *key, double value)
     int rc;
     if (is_step(key))
         return step_of_num(env, value);
-    struct hcb_slot *slot = slot_to_set(env, key, HCB_SLOT_NUM, &rc);
+    struct hcb_slot *slot = hcb_env_slot_to_set(env, key, HCB_SLOT_NUM, &rc);
     if (slot)
         slot->u.d = value;
     return rc;
@@ -321,7 +323,7 @@ int hotcb_env_num(hotcb_env *env, const char *key, double value)
 int hotcb_env_bool(hotcb_env *env, const char *key, int value)
 {
     int rc;
-    struct hcb_slot *slot = slot_to_set(env, key, HCB_SLOT_BOOL, &rc);
+    struct hcb_slot *slot = hcb_env_slot_to_set(env, key, HCB_SLOT_BOOL, &rc);
     if (slot)
         slot->u.b = value != 0;
     return rc;
@@ -349,7 +351,7 @@ int hotcb_env_str(hotcb_env *env, const char *key, const char *value)
     int rc;
     if (!value)
         return HOTCB_EINVAL;
-    struct hcb_slot *slot = slot_to_set(env, key, HCB_SLOT_STR, &rc);
+    struct hcb_slot *slot = hcb_env_slot_to_set(env, key, HCB_SLOT_STR, &rc);
     if (slot && !store_text(slot, value, strlen(value))) {
         slot->type = HCB_SLOT_EMPTY; /* rather nothing than the text of before */
         rc = HOTCB_ENOMEM;

@@ -2,10 +2,16 @@
 #ifndef HCB_ENV_H
 #define HCB_ENV_H
 
+#include "base/err.h"
+#include "stats/tensor.h"
 #include <hotcb/hotcb.h>
 #include <stdbool.h>
 
-enum hcb_slot_type { HCB_SLOT_EMPTY, HCB_SLOT_INT, HCB_SLOT_NUM, HCB_SLOT_BOOL, HCB_SLOT_STR };
+enum hcb_slot_type {
+    HCB_SLOT_EMPTY, HCB_SLOT_INT, HCB_SLOT_NUM, HCB_SLOT_BOOL, HCB_SLOT_STR, HCB_SLOT_TENSOR
+};
+
+#define HCB_DEVICES 8 /* kinds of devices that an env may have copy functions for */
 
 struct hcb_slot {
     char *key;          /* without its group */
@@ -19,6 +25,8 @@ struct hcb_slot {
     union { int64_t i; double d; bool b; } u;
     char *text;         /* of a string; kept when the slot is emptied, to be used again */
     size_t text_len, text_cap;
+    struct hcb_tensor *tensor; /* of a tensor; kept like it */
+    bool refused;       /* a tensor was, and that was said */
     hotcb_lazy_fn *lazy;
     void *lazy_user;
     char *full_key;     /* what the host calls it; of a lazy value */
@@ -37,6 +45,9 @@ struct hotcb_env {
     size_t group_n, group_cap;
     bool has_step;
     int64_t step;
+    struct hcb_device devices[HCB_DEVICES]; /* type 0: not in use */
+    struct hcb_err err;       /* of the last tensor that was refused */
+    struct hcb_buf refusals;  /* lines that a run has still to say: the first of each key */
     /* How a provider is called while a script reads; NULL: as it is. */
     int (*call_host)(hotcb_lazy_fn *fn, void *user, struct hotcb_env *env, const char *key);
 };
@@ -51,6 +62,11 @@ const struct hcb_slot *hcb_env_read(struct hotcb_env *env, int group, const char
 const struct hcb_slot *hcb_env_next(struct hotcb_env *env, int group, size_t *at);
 
 int hcb_env_find_group(const struct hotcb_env *env, const char *name, size_t n); /* -1: none */
+
+/* For the functions that set: the slot of `key`, which is of that type from now on; or NULL,
+ * and why in *rc. */
+struct hcb_slot *hcb_env_slot_to_set(struct hotcb_env *env, const char *key,
+                                     enum hcb_slot_type type, int *rc);
 
 /* Ends an apply: everything but the constants is nil again. */
 void hcb_env_end(struct hotcb_env *env);

@@ -37,6 +37,14 @@ install(FILES ${PROJECT_SOURCE_DIR}/README.md COMPONENT dev DESTINATION ${CMAKE_
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE COMPONENT lib DESTINATION ${CMAKE_INSTALL_DOCDIR}
   RENAME copyright)
 
+# What the static library needs: by the names that pkg-config has, and Debian.
+set(PC_REQUIRES "${HOTCB_LUA_MODULE_NAME} yaml-0.1 libcjson")
+set(DEV_PACKAGES "liblua5.4-dev, libyaml-dev, libcjson-dev")
+if(HOTCB_HAS_PNG)
+  string(APPEND PC_REQUIRES " libpng")
+  string(APPEND DEV_PACKAGES ", libpng-dev")
+endif()
+
 # Both description files find everything from where they stand themselves, so that an
 # installed tree can be moved. Below /usr the plain path is better: pkg-config leaves it
 # out where the compiler looks anyway, if it sees that it is the same.
@@ -47,6 +55,9 @@ else()
   string(REGEX REPLACE "/$" "" PC_PREFIX "\${pcfiledir}/${up}")
 endif()
 string(STRIP "-lm ${CMAKE_THREAD_LIBS_INIT}" PC_LIBS_PRIVATE)
+foreach(library IN LISTS CMAKE_DL_LIBS)
+  string(APPEND PC_LIBS_PRIVATE " -l${library}")
+endforeach()
 foreach(dir LIBDIR INCLUDEDIR)
   if(IS_ABSOLUTE "${CMAKE_INSTALL_${dir}}")
     set(PC_${dir} "${CMAKE_INSTALL_${dir}}")
@@ -93,6 +104,6 @@ if(HOTCB_SHARED)
   set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${control}/shlibs ${control}/triggers)
   set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 endif()
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "liblua5.4-dev, libyaml-dev, libcjson-dev")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "${DEV_PACKAGES}")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "pkg-config, cmake")
 include(CPack)

@@ -69,7 +69,7 @@ struct hcb_effect *hcb_effects_add_bytes(struct hcb_effects *e, enum hcb_effect_
     if (said && *said)
         return NULL;
     text_len = kept(kind, text, text_len);
-    bool file = kind == HCB_EFFECT_ARTIFACT;
+    bool file = kind == HCB_EFFECT_ARTIFACT || kind == HCB_EFFECT_PICTURE;
     if ((!said && !fits(e, text_len, bytes_len)) || !room(e) ||
         (file && e->files == HCB_EFFECTS_FILES) ||
         !hcb_buf_reserve(&e->bytes, text_len + bytes_len)) {

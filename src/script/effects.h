@@ -3,7 +3,7 @@
 #ifndef HCB_EFFECTS_H
 #define HCB_EFFECTS_H
 
-#include "base/buf.h"
+#include "base/spool.h"
 #include <hotcb/hotcb.h>
 
 /* Of one call. What goes beyond is dropped, and counted; but for the first stop and
@@ -12,7 +12,7 @@
 #define HCB_EFFECTS_MAX 1024
 #define HCB_EFFECTS_BYTES (8 << 20)
 #define HCB_EFFECTS_TEXT (256 << 10) /* bytes of those that are log lines and keys */
-#define HCB_EFFECTS_FILES 16 /* artifacts */
+#define HCB_EFFECTS_FILES 16 /* artifacts and pictures */
 
 #define HCB_LOG_LINE_BYTES 4096 /* of a log line; the rest is cut at once, and named */
 
@@ -21,7 +21,10 @@ enum hcb_effect_kind {
     HCB_EFFECT_SCALAR,   /* text: the key */
     HCB_EFFECT_ARTIFACT, /* text: the name; bytes */
     HCB_EFFECT_STOP,     /* text: the reason */
-    HCB_EFFECT_DISABLE
+    HCB_EFFECT_DISABLE,
+    HCB_EFFECT_HISTOGRAM, /* text: the key; bytes: "counts":[...],"edges":[...] */
+    HCB_EFFECT_PICTURE,   /* text: the key; bytes: of the file */
+    HCB_EFFECT_GPUS       /* it wants to know of the GPUs */
 };
 
 struct hcb_effect {
@@ -31,6 +34,7 @@ struct hcb_effect {
     bool is_int, has_step;
     int64_t step, i;
     double d;
+    unsigned width, height, channels;
     size_t text, text_len;   /* offsets into hcb_effects.bytes */
     size_t whole_len;        /* of the text, before it was cut */
     size_t bytes, bytes_len;
@@ -43,6 +47,7 @@ struct hcb_effects {
     struct hcb_buf bytes;
     size_t dropped;
     bool stop, disable; /* one is queued */
+    const struct hcb_spool *metrics, *media; /* where lines of the two go; NULL: nowhere */
 };
 
 void hcb_effects_release(struct hcb_effects *e);

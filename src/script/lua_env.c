@@ -20,6 +20,7 @@ static void push_slot(lua_State *L, const struct hcb_slot *slot)
     case HCB_SLOT_NUM: lua_pushnumber(L, slot->u.d); break;
     case HCB_SLOT_BOOL: lua_pushboolean(L, slot->u.b); break;
     case HCB_SLOT_STR: lua_pushlstring(L, slot->text, slot->text_len); break;
+    case HCB_SLOT_TENSOR: hcb_lua_push_tensor(L, slot->tensor); break;
     case HCB_SLOT_EMPTY: lua_pushnil(L); break;
     }
 }
@@ -91,12 +92,12 @@ static int l_newindex(lua_State *L)
     return 0;
 }
 
-/* table env group -> the same, with what the host has set in table */
-static void copy_slots(lua_State *L, struct hotcb_env *env, int group)
+/* table -> the same, with what the host has set at the top level */
+static void copy_slots(lua_State *L, struct hotcb_env *env)
 {
     size_t at = 0;
     const struct hcb_slot *slot;
-    while (group >= 0 && (slot = next_slot(L, env, group, &at))) {
+    while ((slot = next_slot(L, env, 0, &at))) {
         lua_pushlstring(L, slot->key, slot->key_len);
         push_slot(L, slot);
         lua_rawset(L, -3);
@@ -122,24 +123,75 @@ static void copy_raw(lua_State *L, int from)
     }
 }
 
-static int l_pairs(lua_State *L)
+/* What the script wrote itself, but for keys that the host has set, which were there before.
+ * t key -> the next key, and its value */
+static int next_own(lua_State *L, struct hotcb_env *env, int group)
+{
+    while (lua_next(L, 1)) {
+        size_t n;
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tolstring(L, -2, &n) : NULL;
+        if (!key || !read_slot(L, env, group, key, n))
+            return 2;
+        lua_pop(L, 1);
+    }
+    lua_pushnil(L);
+    return 1;
+}
+
+/* The iterator of a group, in the host's order. Upvalues: the group's name, and where in it
+ * the next slot is; -1: the host's are done. t key -> key value */
+static int l_group_next(lua_State *L)
 {
     struct hotcb_env *env = live_env(L);
     int group = group_of(L, env);
-    lua_pushvalue(L, lua_upvalueindex(2)); // t next
-    lua_newtable(L);                       // t next all
-    if (group == 0) {
-        lua_pushstring(L, hcb_script_of(L)->framework);
-        lua_setfield(L, -2, "framework");
+    lua_Integer place = lua_tointeger(L, lua_upvalueindex(2));
+    size_t at = (size_t)place;
+    const struct hcb_slot *slot = group >= 0 && place >= 0 ? next_slot(L, env, group, &at) : NULL;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 2);
+    lua_pushinteger(L, slot ? (lua_Integer)at : -1);
+    lua_replace(L, lua_upvalueindex(2));
+    if (!slot) {
+        if (place >= 0) { /* its own begin */
+            lua_pushnil(L);
+            lua_replace(L, 2);
+        }
+        return next_own(L, env, group);
     }
-    copy_slots(L, env, group);
-    if (group == 0) {
-        copy_groups(L, env);
-        lua_pushcfunction(L, l_env_log);
-        lua_setfield(L, -2, "log");
+    lua_pushlstring(L, slot->key, slot->key_len); // t key key'
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, 1) == LUA_TNIL) {           // t key key' own
+        lua_pop(L, 1);
+        push_slot(L, slot);
     }
+    return 2;
+}
+
+static int pairs_of_group(lua_State *L)
+{
+    lua_pushvalue(L, lua_upvalueindex(1)); // name
+    lua_pushinteger(L, 0);
+    lua_pushcclosure(L, l_group_next, 2);  // next
+    lua_pushvalue(L, 1);
+    lua_pushnil(L); // next t nil
+    return 3;
+}
+
+static int l_pairs(lua_State *L)
+{
+    struct hotcb_env *env = live_env(L);
+    if (group_of(L, env) != 0)
+        return pairs_of_group(L);
+    lua_pushvalue(L, lua_upvalueindex(2)); // next
+    lua_newtable(L);                       // next all
+    lua_pushstring(L, hcb_script_of(L)->framework);
+    lua_setfield(L, -2, "framework");
+    copy_slots(L, env);
+    copy_groups(L, env);
+    lua_pushcfunction(L, l_env_log);
+    lua_setfield(L, -2, "log");
     copy_raw(L, 1);
-    lua_pushnil(L); // t next all nil
+    lua_pushnil(L); // next all nil
     return 3;
 }
 

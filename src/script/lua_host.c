@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define HCB_KEY_FORMAT "hcb.format" /* string.format, whatever the script does to its own */
-#define SCRATCH_BYTES (64 << 10)    /* more is not kept between calls */
 
 /* NULL where there is no room for it. */
 static struct hcb_effect *queue(lua_State *L, enum hcb_effect_kind kind, const char *text,
@@ -70,34 +69,6 @@ static int l_print(lua_State *L)
     return 0;
 }
 
-/* The step that was given (3.0 serves as 3), or else that of the call. */
-static void fill_step(lua_State *L, int idx, struct hcb_effect *e)
-{
-    const struct hotcb_env *env = hcb_script_of(L)->env;
-    bool given = !lua_isnoneornil(L, idx);
-    e->has_step = given || (env && env->has_step);
-    e->step = given ? lua_tointeger(L, idx) : env ? env->step : 0;
-}
-
-/* hotcb.scalar(key, value [, step]) */
-static int l_scalar(lua_State *L)
-{
-    size_t n;
-    const char *key = luaL_checklstring(L, 1, &n);
-    luaL_argcheck(L, n > 0 && n <= 250, 1, "a key of 1 to 250 bytes expected");
-    luaL_checktype(L, 2, LUA_TNUMBER);
-    if (!lua_isnoneornil(L, 3))
-        luaL_checkinteger(L, 3);
-    struct hcb_effect *e = queue(L, HCB_EFFECT_SCALAR, key, n);
-    if (!e)
-        return 0;
-    fill_step(L, 3, e);
-    e->is_int = lua_isinteger(L, 2);
-    e->i = e->is_int ? lua_tointeger(L, 2) : 0;
-    e->d = lua_tonumber(L, 2);
-    return 0;
-}
-
 /* hotcb.artifact(name, bytes [, "append"]); the name is judged when it is written. */
 static int l_artifact(lua_State *L)
 {
@@ -136,6 +107,14 @@ static int l_clock(lua_State *L)
     return 1;
 }
 
+#define SCRATCH_BYTES (64 << 10)
+
+void hcb_script_spare_scratch(struct hcb_script *s)
+{
+    if (s->scratch.cap > SCRATCH_BYTES)
+        hcb_buf_release(&s->scratch);
+}
+
 /* Both use storage of the script's, since pushing the result may raise. */
 static int encode(lua_State *L, struct hcb_script *s, struct hcb_err *err)
 {
@@ -161,11 +140,9 @@ static int l_json_encode(lua_State *L)
     if (status < 0)
         return luaL_error(L, "json.encode: %s", err.text);
     lua_pushlstring(L, s->scratch.data, s->scratch.len);
-    if (s->scratch.cap > SCRATCH_BYTES) {
-        hcb_sandbox_hold(L);
-        hcb_buf_release(&s->scratch);
-        hcb_sandbox_release(L);
-    }
+    hcb_sandbox_hold(L);
+    hcb_script_spare_scratch(s);
+    hcb_sandbox_release(L);
     return 1;
 }
 
@@ -200,8 +177,16 @@ static int l_json_decode(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"log", l_log},         {"scalar", l_scalar}, {"artifact", l_artifact}, {"stop", l_stop},
-    {"disable", l_disable}, {"clock", l_clock},   {NULL, NULL}
+    {"log", l_log},
+    {"scalar", hcb_lua_scalar},
+    {"histogram", hcb_lua_histogram},
+    {"image", hcb_lua_image},
+    {"artifact", l_artifact},
+    {"stop", l_stop},
+    {"disable", l_disable},
+    {"clock", l_clock},
+    {"system", hcb_lua_system},
+    {NULL, NULL}
 };
 
 static const luaL_Reg json[] = {

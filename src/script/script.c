@@ -495,6 +495,7 @@ void hcb_script_free(struct hcb_script *s)
     hcb_value_release(&s->events);
     hcb_value_release(&s->scratch_value);
     hcb_buf_release(&s->scratch);
+    free(s->stage);
     hcb_buf_release(&s->dropped);
     hcb_buf_release(&s->module.text);
     free(s->module.chunkname);
@@ -596,6 +597,7 @@ static int run_with_env(struct hcb_script *s, lua_CFunction fn, const char *even
                         struct hotcb_env *env, struct hcb_fault *fault)
 {
     s->env = env;
+    s->call++;
     env->call_host = call_host;
     int status = enter(s, fn, (void *)(uintptr_t)event, fault);
     s->env = NULL;

@@ -22,8 +22,10 @@ struct hcb_script {
     struct hcb_buf dropped;
 
     struct hotcb_env *env; /* during a call that has one */
+    uint64_t call;         /* number of that call: what belongs to another one is gone */
     bool env_written;      /* the script wrote into env: to be cleared */
     struct hcb_buf scratch;          /* for C functions that Lua may unwind */
+    unsigned char *stage;            /* of tensors on a device; made when one is first read */
     struct hcb_value scratch_value;
     struct hcb_module module;
 };
@@ -33,9 +35,11 @@ struct hcb_script {
 #define HCB_KEY_ENV "hcb.env"         /* the table that handle gets */
 #define HCB_KEY_GROUPS "hcb.groups"   /* group name -> table */
 #define HCB_KEY_LOADED "hcb.loaded"   /* module name -> value */
+#define HCB_KEY_TENSOR "hcb.tensor"   /* metatable of views */
 #define HCB_KEY_NEXT "hcb.next"       /* next, whatever the script does to its own */
 
 struct hcb_script *hcb_script_of(lua_State *L);
+void hcb_script_spare_scratch(struct hcb_script *s); /* gives much of it back, for a held script */
 
 /* Each opens its part of what scripts see. They run protected. */
 void hcb_lua_open_env(lua_State *L);
@@ -45,7 +49,12 @@ void hcb_lua_open_require(lua_State *L);
 /* Text -> chunk; raises, with a reason of its own, where that cannot be. */
 void hcb_lua_load_text(lua_State *L, const char *text, size_t n, const char *chunkname);
 
+void hcb_lua_push_tensor(lua_State *L, const struct hcb_tensor *t); /* -> view of this call */
 void hcb_lua_push_env(lua_State *L, struct hcb_script *s); /* -> env, cleared of writes */
 int hcb_lua_log(lua_State *L, enum hotcb_level level, int first); /* queues args from `first` */
+int hcb_lua_scalar(lua_State *L);                                 /* hotcb.scalar and others */
+int hcb_lua_histogram(lua_State *L);
+int hcb_lua_image(lua_State *L);
+int hcb_lua_system(lua_State *L);                                 /* hotcb.system */
 
 #endif

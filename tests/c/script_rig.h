@@ -104,7 +104,8 @@ static inline int rig_handle(struct rig *r, const char *event)
 /* What was asked for since the last time, in order, parted by '|'. */
 static inline const char *rig_asked(struct rig *r)
 {
-    static const char *const kinds[] = {"", "scalar ", "artifact ", "stop ", "disable"};
+    static const char *const kinds[] = {"", "scalar ", "artifact ", "stop ", "disable",
+                                        "histogram ", "image "};
     hcb_buf_reset(&r->text);
     for (size_t i = 0; i < r->effects.n; i++) {
         const struct hcb_effect *e = &r->effects.v[i];

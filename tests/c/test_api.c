@@ -97,8 +97,8 @@ static void test_texts(void **state)
 static void test_open_makes_what_it_needs(void **state)
 {
     static const char *const names[] = {"hotcb.yaml", "hotcb.commands.jsonl", "hotcb.applied.jsonl",
-                                        "hotcb.status.json", "hotcb.metrics.jsonl", "hotcb.log",
-                                        "hotcb.lock"};
+                                        "hotcb.status.json", "hotcb.metrics.jsonl",
+                                        "hotcb.media.jsonl", "hotcb.log", "hotcb.lock"};
     struct run r;
     (void)state;
     run_init(&r);

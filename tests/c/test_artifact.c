@@ -415,18 +415,16 @@ struct metrics_row {
 static void test_metrics(void **state)
 {
     const struct metrics_row rows[] = {
-        {{.run = "r1", .id = "timing", .key = "step_ms", .key_len = 7, .has_step = true,
-          .step = 41180, .d = 3.1, .wall = 1767225600.1231},
+        {{.head = {"r1", "timing", "step_ms", 7, true, 41180, 1767225600.1231}, .d = 3.1},
          "{\"step\":41180,\"time\":1767225600.123,\"run\":\"r1\",\"id\":\"timing\","
          "\"key\":\"step_ms\",\"value\":3.1}\n"},
-        {{.run = "r1", .id = "a", .key = "n\nx", .key_len = 1, .is_int = true, .i = INT64_MIN,
-          .d = 1, .wall = 5},
+        {{.head = {"r1", "a", "n\nx", 1, false, 0, 5}, .is_int = true, .i = INT64_MIN, .d = 1},
          "{\"step\":null,\"time\":5.0,\"run\":\"r1\",\"id\":\"a\",\"key\":\"n\","
          "\"value\":-9223372036854775808}\n"},
-        {{.run = "r1", .id = "a", .key = "n", .key_len = 1, .d = NAN, .wall = 5},
+        {{.head = {"r1", "a", "n", 1, false, 0, 5}, .d = NAN},
          "{\"step\":null,\"time\":5.0,\"run\":\"r1\",\"id\":\"a\",\"key\":\"n\","
          "\"value\":\"NaN\"}\n"},
-        {{.run = "r1", .id = "a", .key = "n", .key_len = 1, .d = -INFINITY, .wall = 5},
+        {{.head = {"r1", "a", "n", 1, false, 0, 5}, .d = -INFINITY},
          "{\"step\":null,\"time\":5.0,\"run\":\"r1\",\"id\":\"a\",\"key\":\"n\","
          "\"value\":\"-Infinity\"}\n"},
     };

@@ -30,6 +30,7 @@ static void test_usual(void **state)
     check_path(r.status, "runs/exp1/hotcb.status.json");
     check_path(r.state, "runs/exp1/hotcb.state.json");
     check_path(r.metrics, "runs/exp1/hotcb.metrics.jsonl");
+    check_path(r.media, "runs/exp1/hotcb.media.jsonl");
     check_path(r.log, "runs/exp1/hotcb.log");
     check_path(r.lock, "runs/exp1/hotcb.lock");
     check_path(r.artifacts, "runs/exp1/artifacts");

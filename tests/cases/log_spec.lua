@@ -11,6 +11,7 @@ function set_params() end
 function handle(event, env)
   hotcb.log("info", "line %d", env.step)
   hotcb.scalar("x", env.step)
+  hotcb.histogram("h", { env.step }, { 0, 1 })
 end]]
 
 local scalar_only = 'function handle(event, env) hotcb.scalar("x", env.step) end\n'
@@ -32,12 +33,16 @@ local function metric_number(line)
   return at.key == "x" and at.value or nil
 end
 
+local function media_number(line) return assert(json.decode(line)).counts[1] end
+
 local function log_number(line)
   assert(line:match("^%d%d%d%d%-%d%d%-%d%dT[%d:.]+Z %+%d+%.%d+ %u+ ?  ?%[[^%]]+%] "), line)
   return tonumber(line:match("%] line (%d+)$"))
 end
 
 local function metrics(r) return numbers(r, "hotcb.metrics.jsonl", metric_number) end
+
+local function media(r) return numbers(r, "hotcb.media.jsonl", media_number) end
 
 local function logged(r) return numbers(r, "hotcb.log", log_number) end
 
@@ -99,7 +104,7 @@ describe("case 68: files of lines", function()
 
   it("and restarts change nothing about it, in good order or by kill -9", function()
     local r = rig.new { host = false }
-    local args = { "--metrics-bytes", 60000, "--log-bytes", 60000 }
+    local args = { "--metrics-bytes", 60000, "--media-bytes", 60000, "--log-bytes", 60000 }
     r:script("hb.lua", chatty)
     r:yaml("callbacks:\n  hb: { target: { kind: lua_file, path: hb.lua } }\n")
     for i = 1, 12 do
@@ -108,9 +113,13 @@ describe("case 68: files of lines", function()
       r:apply(300)
       if i % 3 == 0 then r.host:quit() else r.host:kill() end
       assert_end_of(metrics(r), i * 300 - 1)
+      assert_end_of(media(r), i * 300 - 1)
       assert_end_of(logged(r), i * 300 - 1)
       assert.is_true(#metrics(r) >= math.min(i * 300, 200))
-      assert.is_true(total(r, "hotcb.log") <= 60000 and total(r, "hotcb.metrics.jsonl") <= 60000)
+      assert.is_true(#media(r) >= math.min(i * 300, 200))
+      for _, name in ipairs { "log", "metrics.jsonl", "media.jsonl" } do
+        assert.is_true(total(r, "hotcb." .. name) <= 60000)
+      end
     end
     r.killed = true
   end)
@@ -231,12 +240,15 @@ describe("case 64: a full disk", function()
       r:apply()
       assert.same({ "load hb applied", "set_params hb applied" }, r:verdicts())
       local dropped = r:status().dropped
-      assert.equal(loses, dropped.scalars > 0)
+      assert.same({ loses, loses }, { dropped.scalars > 0, dropped.media > 0 })
       assert_accounted(metrics(r), dropped.scalars, 1011)
+      assert_accounted(media(r), dropped.media, 1011)
       assert.equal(1011, logged(r)[#logged(r)])
       assert.is_true(dropped.log_lines >= 1012 - #logged(r))
-      local lost = r:log("metrics.jsonl is written again; " .. dropped.scalars .. " lines", from)
-      assert.equal(loses and 1 or 0, #lost)
+      for file, lost in pairs { metrics = dropped.scalars, media = dropped.media } do
+        local again = ("%s.jsonl is written again; %d lines"):format(file, lost)
+        assert.equal(loses and 1 or 0, #r:log(again, from))
+      end
     end)
   end
 
@@ -248,7 +260,7 @@ describe("case 64: a full disk", function()
     load_by_path(r, chatty)
     r:apply(100)
     r.host:kill()
-    r:sh("truncate -s 4096 hotcb.log && truncate -s 4096 hotcb.metrics.jsonl")
+    r:sh("truncate -s 4096 hotcb.log hotcb.metrics.jsonl hotcb.media.jsonl")
     fill_space(r)
     r:start()
     assert.matches("^0", r.host.opened)
@@ -257,7 +269,8 @@ describe("case 64: a full disk", function()
     r:apply(100)
     make_space(r)
     r:apply(10)
-    local files = { ["hotcb.metrics.jsonl"] = metric_number, ["hotcb.log"] = log_number }
+    local files = { ["hotcb.metrics.jsonl"] = metric_number,
+                    ["hotcb.media.jsonl"] = media_number, ["hotcb.log"] = log_number }
     for name, number in pairs(files) do
       local torn = {}
       local found = numbers(r, name, function(line)
@@ -324,8 +337,9 @@ describe("case 66: a run directory that goes", function()
       assert.equal(1, #r:log("is there again: ", from))
       assert.equal(0, r:tool("set", "hb", "a=1").code)
       assert.same({ 111, 112, 113, 114, 115, 116 }, metrics(r))
+      assert.same({ 111, 112, 113, 114, 115, 116 }, media(r))
       assert.same({ 111, 112, 113, 114, 115, 116 }, logged(r))
-      assert.equal(100, r:status().dropped.scalars)
+      assert.same({ 100, 100 }, { r:status().dropped.scalars, r:status().dropped.media })
       shell.must("rm -rf " .. r.dir) -- the new ledger does not begin at 1
     end)
   end
@@ -341,10 +355,10 @@ describe("case 66: a run directory that goes", function()
     assert.equal(1, #r:complaints(from))
     assert.is_false(shell.exists(r:path("hotcb.log.1")))
     assert.same({}, logged(r))
-    assert.same({}, metrics(r))
+    assert.same({ {}, {} }, { metrics(r), media(r) })
     other:quit()
     r:apply(2)
-    assert.same({ 411, 412 }, metrics(r))
+    assert.same({ { 411, 412 }, { 411, 412 } }, { metrics(r), media(r) })
   end)
 end)
 
@@ -412,6 +426,9 @@ local floods = {
     2, 0, 0, 1, 0 },
   { "one artifact, again and again", 'for i = 1, 100 do hotcb.artifact("f", "x", "append") end',
     84, 0, 0, 1, 0 },
+  { "pictures", 'for i = 1, 100 do hotcb.image("f" .. i, "x", 1, 1, 1) end', 84, 0, 0, 16, 0 },
+  { "pictures and artifacts", 'for i = 1, 20 do hotcb.image("f" .. i, "x", 1, 1, 1) '
+    .. 'hotcb.artifact("a" .. i, "x") end', 24, 0, 0, 16, 0 },
   { "stop", 'for i = 1, 5000 do hotcb.stop("enough " .. i) end', 0, 0, 0, 0, 1 },
   { "stop for 5 MB of reasons", 'hotcb.stop(("y"):rep(5000000))', 0, 0, 0, 0, 1 },
   { "disable", 'for i = 1, 5000 do hotcb.disable() end', 0, 0, 0, 0, 1, once = true },

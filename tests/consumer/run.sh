@@ -1,8 +1,8 @@
 #!/bin/sh
 # run.sh ROUTE: builds the consumer by one way of getting at hotcb, in each language, and
 # steers each program with the tool; or checks one thing about the library as it is
-# shipped. ctest sets HOTCB_SOURCE, HOTCB_BUILD (a finished release build) and
-# HOTCB_SCRATCH. The routes are the functions route_* below.
+# shipped. ctest sets HOTCB_SOURCE, HOTCB_BUILD (a finished release build), HOTCB_PNG (ON
+# or OFF, as that was built) and HOTCB_SCRATCH. The routes are the functions route_* below.
 set -eu
 here=$HOTCB_SOURCE/tests/consumer
 prefix=$HOTCB_SCRATCH/prefix
@@ -38,7 +38,7 @@ check_linked() { # PROGRAM shared|static
     static*libcjson.so*) return 0 ;;
     *) fail "$1 was to be $2, and asks for: $libraries" ;;
     esac
-    case $libraries in *libcjson* | *liblua* | *libyaml*)
+    case $libraries in *libcjson* | *liblua* | *libyaml* | *libpng*)
         fail "$1 asks for what is the library's own affair: $libraries" ;;
     esac
 }
@@ -148,7 +148,7 @@ build_library() { # SOURCE BUILD CMAKE-FLAG...
     source=$1 build=$2
     shift 2
     quietly cmake -S "$source" -B "$build" -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_COMPILER="$CC" \
-        -DHOTCB_EXAMPLES=OFF "$@"
+        -DHOTCB_EXAMPLES=OFF -DHOTCB_PNG="$HOTCB_PNG" "$@"
     quietly cmake --build "$build" -j 2
 }
 
@@ -179,11 +179,16 @@ route_deb() {
     (cd "$elsewhere/build" && quietly cpack -G DEB -B "$deb")
     package=$(echo "$deb"/hotcb_*.deb)
     depends=$(dpkg-deb -f "$package" Depends)
-    for name in libc6 libcjson1 liblua5.4-0 libyaml-0-2 libcjson-dev liblua5.4-dev libyaml-dev; do
+    pictures=
+    [ "$HOTCB_PNG" = OFF ] || pictures='libpng16-16 libpng-dev'
+    # shellcheck disable=SC2086 # a list of words
+    for name in libc6 libcjson1 liblua5.4-0 libyaml-0-2 libcjson-dev liblua5.4-dev libyaml-dev \
+        $pictures; do
         case ", $depends," in *", $name,"* | *", $name ("*) ;; *)
             fail "$name is not in the package's Depends: $depends" ;;
         esac
     done
+    case "$HOTCB_PNG$depends" in OFF*libpng*) fail "libpng is in Depends: $depends" ;; esac
     dpkg -x "$package" "$deb/root"
     with_pkg_config deb-pkg-config shared "$deb/root/usr" "$deb/root"
     with_pkg_config deb-pkg-config-static static "$deb/root/usr" "$deb/root"
@@ -194,7 +199,7 @@ route_deb() {
 # What the shared library offers is what the header says, and nothing besides.
 route_symbols() {
     nm -D --defined-only "$HOTCB_BUILD/src/libhotcb.so" | awk '{ print $3 }' | sort >"$log"
-    sed -n 's/^HOTCB_API .*[ *]\(hotcb_[a-z_]*\)(.*/\1/p' \
+    sed -n 's/^HOTCB_API .*[ *]\(hotcb_[a-z0-9_]*\)(.*/\1/p' \
         "$HOTCB_SOURCE/src/include/hotcb/hotcb.h" | sort >"$log.header"
     [ -s "$log.header" ] || fail "no function found in hotcb.h"
     diff "$log.header" "$log" || fail "the library (>) and hotcb.h (<) differ"
@@ -206,7 +211,7 @@ route_symbols() {
 route_portable() {
     build=$HOTCB_SCRATCH/portable
     quietly cmake -S "$HOTCB_SOURCE" -B "$build" -DCMAKE_BUILD_TYPE=Release -DHOTCB_PORTABLE=ON \
-        -DCMAKE_C_COMPILER="$CC" -DHOTCB_WERROR=ON -DHOTCB_TESTS=ON
+        -DCMAKE_C_COMPILER="$CC" -DHOTCB_WERROR=ON -DHOTCB_TESTS=ON -DHOTCB_PNG="$HOTCB_PNG"
     quietly cmake --build "$build" -j 2
     (cd "$build" && quietly ctest -R '^c/' --output-on-failure --no-tests=error)
 }

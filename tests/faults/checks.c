@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SAID_AT_MOST 2 /* once, and once more after it went for a while */
@@ -166,18 +167,30 @@ static void check_leftovers(struct stage *s)
         closedir(dir);
 }
 
+/* A line about a picture names a file that is there. */
+static void check_picture(struct stage *s, const struct hcb_value *line, void *user)
+{
+    const char *path = hcb_map_text(line, "path", NULL);
+    (void)user;
+    if (path && access(stage_path(s, path), F_OK) != 0)
+        stage_fail(s, "%s is not there", path);
+}
+
 void check_files(struct stage *s)
 {
     static const char *const always[] = {"hotcb.applied.jsonl", "hotcb.status.json",
                                          "hotcb.state.json"};
     static const char *const others[] = {"hotcb.metrics.jsonl", "hotcb.metrics.jsonl.1",
+                                         "hotcb.media.jsonl", "hotcb.media.jsonl.1",
                                          "hotcb.log", "hotcb.log.1"};
     for (size_t i = 0; i < COUNT(always); i++)
         check_lines(s, always[i]);
     for (size_t i = 0; i < COUNT(others) && !s->tearing; i++)
         check_lines(s, others[i]);
-    if (!s->tearing)
+    if (!s->tearing) {
         check_trace(s);
+        each_line(s, "hotcb.media.jsonl", check_picture, NULL);
+    }
     check_leftovers(s);
 }
 

@@ -23,7 +23,7 @@ void check_mark(struct stage *s, const char *id, int from, int otherwise);
 void check_said(struct stage *s);
 
 /* All files, after the last close. Where writes are cut short and cannot be taken back, a
- * piece of a line may stay in log, metrics and artifacts, though not in the ledger. */
+ * piece of a line may stay in log, metrics, media and artifacts, though not in the ledger. */
 void check_files(struct stage *s);
 
 int check_descriptors(void); /* how many are open */

@@ -89,6 +89,7 @@ void stage_init(struct stage *s, const char *root)
     s->opt.log_user = s;
     s->opt.log_bytes = 6000;
     s->opt.metrics_bytes = 6000;
+    s->opt.media_bytes = 6000;
     if (mkdir(root, 0777) != 0)
         stage_fail(s, "cannot create %s", root);
 }
@@ -145,6 +146,8 @@ static void set_env(struct stage *s)
     hotcb_env_num(s->env, "loss", 0.25);
     hotcb_env_num(s->env, "metrics.lr", 0.001);
     hotcb_env_num(s->env, "grads.layers.0.weight", 1.5);
+    static const float weights[] = {1, 2, 3, 4, 5, 6};
+    hotcb_env_f32(s->env, "model.w", weights, 2, (int64_t[]){2, 3});
     hotcb_env_str(s->env, "phase", s->step % 2 ? "train" : "a phase of some longer name");
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILES 5
+#define FILES 6
 
 /* Every file a run writes, as it is now. */
 struct content {
@@ -16,8 +16,8 @@ struct content {
 };
 
 static const char *const written[FILES] = {
-    "hotcb.applied.jsonl", "hotcb.status.json", "hotcb.metrics.jsonl", "hotcb.log",
-    "hotcb.state.json",
+    "hotcb.applied.jsonl", "hotcb.status.json", "hotcb.metrics.jsonl", "hotcb.media.jsonl",
+    "hotcb.log", "hotcb.state.json",
 };
 
 static void take_content(const struct trial *t, struct content *c)

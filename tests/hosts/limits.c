@@ -152,8 +152,9 @@ static void print_anyway(void *arg)
 static void check_no_stray(const struct trial *t)
 {
     static const char *const names[] = {"hotcb.log", "hotcb.applied.jsonl", "hotcb.status.json",
-                                        "hotcb.metrics.jsonl", "hotcb.lock", "hotcb.yaml",
-                                        "hotcb.commands.jsonl", "hotcb.state.json"};
+                                        "hotcb.metrics.jsonl", "hotcb.media.jsonl",
+                                        "hotcb.lock", "hotcb.yaml", "hotcb.commands.jsonl",
+                                        "hotcb.state.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *text = trial_read(t, names[i]);
         CHECK(!text || !strstr(text, "STRAY"), "what the host printed is in %s", names[i]);

@@ -199,6 +199,19 @@ describe("what it asks for", function()
     assert.same({ "0.0", "1.5" }, cb.lines)
   end)
 
+  it("says of the machine what the spec says, a copy each time", function()
+    local cb = handler([[local s = hotcb.system(self.gpus)
+      print(s.cpus, s.gpu_problem ~= nil, s.gpus and s.gpus[1].name)
+      s.cpus, s.gpus = 0, s.gpus and table.remove(s.gpus)]])
+    cb:step(0)
+    cb.script.gpus = true
+    cb:step(1)
+    cb.system.gpu_problem, cb.system.gpus = nil, { { name = "A" } }
+    cb:step(2)
+    cb:step(3)
+    assert.same({ "4.0 false nil", "4.0 true nil", "4.0 false A", "4.0 false A" }, cb.lines)
+  end)
+
   it("is bounded", function()
     local cb = handler("for i = 1, 2000 do hotcb.scalar('k', i) end hotcb.stop('s')")
     cb:step(1)

@@ -4,7 +4,8 @@
  *
  *     host DIR [--poll-ms N] [--debounce N] [--config P] [--commands P] [--log FILE]
  *              [--no-create] [--time-ms N] [--memory-mb N] [--errors N] [--log-bytes N]
- *              [--metrics-bytes N] [--artifact-bytes N] [--artifact-files N]
+ *              [--metrics-bytes N] [--media-bytes N] [--artifact-bytes N]
+ *              [--artifact-files N]
  *
  * The first line it prints is the result of hotcb_open(): a number, then the
  * sentence. What goes to the log hook is written to DIR.host.log (or FILE), as
@@ -430,6 +431,7 @@ static const struct number {
     {"--errors", offsetof(hotcb_options, errors)},
     {"--log-bytes", offsetof(hotcb_options, log_bytes)},
     {"--metrics-bytes", offsetof(hotcb_options, metrics_bytes)},
+    {"--media-bytes", offsetof(hotcb_options, media_bytes)},
     {"--artifact-bytes", offsetof(hotcb_options, artifact_bytes)},
     {"--artifact-files", offsetof(hotcb_options, artifact_files)},
 };

@@ -315,6 +315,8 @@ function Rig:callback(id) return self:callbacks()[id] end
 
 function Rig:metrics() return json.lines(self:read("hotcb.metrics.jsonl") or "") end
 
+function Rig:media() return json.lines(self:read("hotcb.media.jsonl") or "") end
+
 -- What went to the log hook: lines of {level, callback, text}; those after `from`
 -- (a number of lines, default 0) that hold `pattern`.
 function Rig:log(pattern, from)
@@ -353,8 +355,8 @@ end
 
 local known_files = {
   "hotcb%.yaml", "hotcb%.commands%.jsonl", "hotcb%.applied%.jsonl", "hotcb%.status%.json",
-  "hotcb%.state%.json", "hotcb%.metrics%.jsonl", "hotcb%.metrics%.jsonl%.1", "hotcb%.log",
-  "hotcb%.log%.1", "hotcb%.lock",
+  "hotcb%.state%.json", "hotcb%.metrics%.jsonl", "hotcb%.metrics%.jsonl%.1",
+  "hotcb%.media%.jsonl", "hotcb%.media%.jsonl%.1", "hotcb%.log", "hotcb%.log%.1", "hotcb%.lock",
 }
 
 local function is_known(name)
@@ -396,6 +398,9 @@ local function check_sane(r)
     if shell.exists(r:path(name)) then json.decode(r:read(name)) end
   end
   r:metrics()
+  for _, line in ipairs(r:media()) do
+    if line.path and not r.killed then assert(shell.exists(r:path(line.path)), line.path) end
+  end
   check_text("the log hook", shell.read(r.dir .. ".host.log") or "")
   check_text("hotcb.log", r:read("hotcb.log") or "")
   for _, name in ipairs(shell.names(r.dir)) do

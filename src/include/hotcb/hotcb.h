@@ -145,10 +145,11 @@ typedef struct hotcb_options {
     int64_t artifact_bytes;    /* what the files of one callback may take, all that are in
                                   artifacts/<id>/ together; default 1 GiB */
     int64_t artifact_files;    /* how many files and folders may be there; default 10000 */
+    int64_t media_bytes;       /* size cap of hotcb.media.jsonl, 2 files; default 256 MiB */
 } hotcb_options;
 
 #define HOTCB_OPTIONS_INIT { sizeof(hotcb_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, \
-                             NULL, (enum hotcb_level)0, 0, 0, 0, 0, 0, 0, 0, 0 }
+                             NULL, (enum hotcb_level)0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens the run directory `opt->dir` (created if missing, with hotcb's files in
  * it) and takes its lock: one run at a time owns a directory. Nothing is read
@@ -283,6 +284,53 @@ HOTCB_API int hotcb_env_unset(hotcb_env *env, const char *key);
 
 /* Declares a group of your own. */
 HOTCB_API int hotcb_env_group(hotcb_env *env, const char *name);
+
+/* Tensors. What a script sees is a read-only view of the host's own memory: nothing is copied
+ * but the description (shape and strides), no allocation is made where the same key had a
+ * tensor before, and the memory must stay as it is until the next apply (or dispatch) has
+ * returned; or as long as the value holds, if hotcb_env_keep() makes it stay.
+ *
+ * 0 to 8 dimensions; any strides, zero and negative ones too; any alignment; empty ones. Where
+ * `data` is NULL and there are elements, as of a gradient that is not there yet, scripts see
+ * nil. Types: f64 f32 f16 bf16, i8 to i64, u8 to u64, bool. All others, and memory that the
+ * processor cannot read, are refused: EREFUSED, a sentence in hotcb_env_errmsg() (and in the
+ * log of the run that env is next given to), and scripts see nil. */
+
+/* Laid out as DLPack's DLTensor, from its version 0.2 to 1.x: a pointer to one may be cast to
+ * a pointer to this. (https://dmlc.github.io/dlpack/latest/c_api.html) */
+typedef struct hotcb_tensor {
+    void *data;
+    int32_t device_type;     /* kDLCPU 1; read like it: kDLCUDAHost 3, kDLROCMHost 11,
+                                kDLCUDAManaged 13 */
+    int32_t device_id;
+    int32_t ndim;
+    uint8_t type_code;       /* kDLInt 0, kDLUInt 1, kDLFloat 2, kDLBfloat 4, kDLBool 6 */
+    uint8_t type_bits;
+    uint16_t type_lanes;     /* 1 */
+    const int64_t *shape;    /* (ndim) */
+    const int64_t *strides;  /* (ndim), in elements; NULL: row-major, without gaps */
+    uint64_t byte_offset;    /* from data to the first element */
+} hotcb_tensor;
+
+HOTCB_API int hotcb_env_tensor(hotcb_env *env, const char *key, const hotcb_tensor *tensor);
+
+/* The same in one line, for row-major data without gaps: shape is (ndim). */
+HOTCB_API int hotcb_env_f32(hotcb_env *env, const char *key, const float *data, int ndim,
+                            const int64_t *shape);
+HOTCB_API int hotcb_env_f64(hotcb_env *env, const char *key, const double *data, int ndim,
+                            const int64_t *shape);
+
+/* How memory of a device of this type (kDLCUDA is 2) is read: `copy` brings n bytes from the
+ * device's address `from` to `to` and returns 0, or a negative number if it cannot. It is
+ * called while a script works on such a tensor, for at most 64 KiB at a time; it must have
+ * waited for work of the host's that still writes there, must not call hotcb and must not
+ * unwind. Stays until called again; with copy = NULL such tensors are refused from then on. */
+typedef int hotcb_copy_fn(void *user, void *to, const void *from, size_t n);
+HOTCB_API int hotcb_env_device(hotcb_env *env, int32_t device_type, hotcb_copy_fn *copy,
+                               void *user);
+
+/* The sentence about the last tensor that env refused; "" when there was none. Never NULL. */
+HOTCB_API const char *hotcb_env_errmsg(const hotcb_env *env);
 
 /* A value that is worked out only when a script reads it: `fn` is called at
  * most once per apply, and sets the value of `key` on env by one of the

@@ -27,6 +27,10 @@ function Worker:handle(event, env)
   env.log("step %d loss %.2f mark %d", env.step, env.loss or 0, self.mark)
   hotcb.scalar("lr", env.metrics.lr or 0)
   hotcb.scalar("layer", env.grads["layers.0.weight"] or 0)
+  hotcb.histogram("h", { 3, self.seen }, { 0, 0.125, env.loss or 1 })
+  hotcb.image("deep/picture", ("xyz"):rep(4), 2, 2)
+  local w = env.model.w -- there may have been no memory to lend it
+  if w then hotcb.histogram("w", w:histogram(3)) end
   local line = "step " .. env.step .. " of " .. (env.phase or "none") .. "\n"
   hotcb.artifact("trace.txt", line, "append")
   hotcb.artifact("deep/last.txt", "seen " .. self.seen .. "\n")

@@ -10,7 +10,7 @@ local PrintMetrics = {
   -- default and range once, and the host checks and sets it: `hotcb set ID every=5`.
   params = {
     { "every", 50, min = 0, unit = "steps", help = "0 = never" },
-    { "prefix", "[metrics]" },
+    { "prefix", "[metrics]", help = "begins each line" },
   },
 
   -- All four: if self.every > 0 and step % self.every == 0. It misses multiples that a

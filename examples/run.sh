@@ -6,9 +6,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 . tests/support/packages.sh
-builds=${HOTCB_BUILD:-$(pwd)/.build}
+source=$(pwd)
+builds=${HOTCB_BUILD:-$source/.build}
 # shellcheck disable=SC2086 # a list of words
-need_packages $build_packages zlib1g-dev dataset-fashion-mnist
+need_packages $build_packages zlib1g-dev libpng-dev dataset-fashion-mnist
 
 mkdir -p "$builds"
 echo "building (the log is $builds/demo.log) ..."
@@ -140,7 +141,23 @@ say "a value that cannot be: refused, with the reason, and nothing has changed"
 expect 1 hotcb set loss_watch decay=1.5
 expect 1 hotcb set loss_watch evry=10
 
+say "diagnostics that come with it: gradients and weights of this very loop"
+run hotcb load grad_stats --module hotcb.callbacks.grad_stats --symbol GradStatsCallback --enabled --init every=100
+await '\[hotcb:grad_stats\] grad'
+run hotcb set grad_stats norm_type=inf
+await '\[hotcb:grad_stats\] grad'
+
+say "pictures of what it has learnt, and of what it gets most wrong"
+cp "$source/examples/callbacks/feat_viz.lua" feat_viz.lua
+run hotcb load feat_viz --file feat_viz.lua --symbol FeatureVizCallback --enabled --init every=100 out_dir=debug/features
+await '\[feat_viz\]'
+pictures=$(find runs/exp1/artifacts/feat_viz -name '*-[0-9]*' | sort)
+[ -n "$pictures" ] || fail "no picture was written"
+echo "$pictures" | tail -2
+
 say "enough seen"
+run hotcb unload feat_viz
+run hotcb disable grad_stats
 run hotcb disable heartbeat
 run hotcb unload loss_watch
 run hotcb status
@@ -155,9 +172,22 @@ grep '^epoch' train.out | tail -3
 tail -2 train.out
 run hotcb status
 
+say "another training, in whose gradients a NaN will appear at step 300; a guard is sent ahead"
+HOTCB_DIR=runs/exp2
+run hotcb init
+run hotcb load guard --module hotcb.callbacks.anomaly_guard --symbol AnomalyGuardCallback --enabled --init every=1 paths=loss,grads raise_on_trigger=true
+code=0
+printf '%s$ train_mlp --dir %s --nan-at 300 --nan-in gradients%s\n' "$bold" "$HOTCB_DIR" "$plain"
+train_mlp --dir "$HOTCB_DIR" --nan-at 300 --nan-in gradients >nan.out 2>&1 || code=$?
+tail -4 nan.out
+grep -q '^stopped at step 300: .*grads.layers.1.weight' nan.out || fail "the guard did not stop it at step 300"
+[ "$code" = 0 ] || fail "the guarded training ended with exit code $code"
+run hotcb status
+
 applied=$(grep -c '"decision":"applied"' runs/exp1/hotcb.applied.jsonl)
 refused=$(grep -c '"decision":"rejected"' runs/exp1/hotcb.applied.jsonl)
 printf '\n%sWhat was seen:%s\n' "$bold" "$plain"
 echo " - a model trained without a pause while $applied changes were made to what watches it, each answered with its step"
 echo " - an edit went live with its state kept (its first line counts $seen steps seen, most of them by the version before)"
+echo " - a NaN that appeared in a gradient stopped its training at that step, before it reached the weights"
 echo " - $refused mistakes were refused with a reason, and none of them touched what was running"

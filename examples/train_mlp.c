@@ -17,7 +17,7 @@
 #include <time.h>
 
 struct options {
-    const char *dir, *data, *checkpoint;
+    const char *dir, *data, *checkpoint, *nan_in;
     bool no_hotcb, quiet, resume;
     int64_t epochs, steps, batch, seed, train, sleep_ms, nan_at, poll_ms, debounce,
         checkpoint_every;
@@ -43,12 +43,59 @@ static volatile sig_atomic_t signalled;
 
 /* ---- hotcb ----------------------------------------------------------------- */
 
-/* What the loop knows at one moment; NULL is what it does not know there. */
+/* What the loop knows at one moment; NULL is what it does not know there. With a batch_idx
+ * the batch, its outputs and its gradients are there. */
 struct moment {
     const char *phase;
     const int64_t *batch_idx;
     const double *loss, *accuracy, *grad_norm;
 };
+
+/* Of each layer: its weights, their gradients, and what comes out of it. */
+static const struct {
+    const char *w, *b, *dw, *db, *y;
+} names[LAYERS] = {
+    { "model.layers.0.weight", "model.layers.0.bias", "grads.layers.0.weight",
+      "grads.layers.0.bias", "outputs.layers.0" },
+    { "model.layers.1.weight", "model.layers.1.bias", "grads.layers.1.weight",
+      "grads.layers.1.bias", "outputs.layers.1" },
+    { "model.layers.2.weight", "model.layers.2.bias", "grads.layers.2.weight",
+      "grads.layers.2.bias", "outputs.logits" },
+};
+
+/* A tensor of n by m floats; of n, where m is 0. */
+static void lend(hotcb_env *env, const char *key, const float *data, size_t n, size_t m)
+{
+    hotcb_env_f32(env, key, data, m ? 2 : 1, (int64_t[]){ (int64_t)n, (int64_t)m });
+}
+
+/* The weights do not move, so they are lent once and for all. */
+static void lend_model(const struct trainer *t)
+{
+    for (int i = 0; i < LAYERS; i++) {
+        const struct layer *l = &t->mlp.layers[i];
+        lend(t->env, names[i].w, l->w, l->in, l->out);
+        lend(t->env, names[i].b, l->b, l->out, 0);
+        hotcb_env_keep(t->env, names[i].w);
+        hotcb_env_keep(t->env, names[i].b);
+    }
+}
+
+/* At each step anew: what was not lent again is not there, rather than of an earlier step. */
+static void lend_batch(const struct trainer *t)
+{
+    size_t n = (size_t)t->opt.batch;
+    for (int i = 0; i < LAYERS; i++) {
+        const struct layer *l = &t->mlp.layers[i];
+        lend(t->env, names[i].dw, l->dw, l->in, l->out);
+        lend(t->env, names[i].db, l->db, l->out, 0);
+        lend(t->env, names[i].y, l->y, n, l->out);
+    }
+    lend(t->env, "batch.images", t->mlp.x, n, PIXELS);
+    hotcb_tensor labels = { .data = t->mlp.labels, .device_type = 1, .ndim = 1, .type_code = 1,
+                            .type_bits = 8, .type_lanes = 1, .shape = &t->opt.batch };
+    hotcb_env_tensor(t->env, "batch.labels", &labels); // (B) u8, as DLPack says it
+}
 
 static void open_hotcb(struct trainer *t)
 {
@@ -60,6 +107,7 @@ static void open_hotcb(struct trainer *t)
     if (hotcb_open(&t->hotcb, &opt) < 0)
         fprintf(stderr, "train_mlp: training without hotcb: %s\n", hotcb_errmsg(t->hotcb));
     t->env = hotcb_env_new();
+    lend_model(t);
 }
 
 static void close_hotcb(struct trainer *t)
@@ -84,8 +132,10 @@ static void tell(const struct trainer *t, const char *event, const struct moment
     hotcb_env_step(t->env, t->step < 0 ? 0 : t->step);
     hotcb_env_int(t->env, "epoch", t->epoch < 0 ? 0 : t->epoch);
     hotcb_env_str(t->env, "phase", m->phase);
-    if (m->batch_idx)
+    if (m->batch_idx) {
         hotcb_env_int(t->env, "batch_idx", *m->batch_idx);
+        lend_batch(t);
+    }
     if (m->loss)
         hotcb_env_num(t->env, "loss", *m->loss);
     if (m->accuracy)
@@ -196,6 +246,13 @@ static void slow_down(int64_t ms)
         nanosleep(&ts, NULL); // a signal ends it early, as it should
 }
 
+/* At the step that --nan-at says, a NaN stands where --nan-in says. */
+static void inject(const struct trainer *t, const char *where, float *into)
+{
+    if (t->step == t->opt.nan_at && strcmp(t->opt.nan_in, where) == 0)
+        *into = NAN;
+}
+
 /* Forward, backward and update with one batch. Returns its mean loss. */
 static double train_step(struct trainer *t, int64_t batch_idx)
 {
@@ -203,11 +260,12 @@ static double train_step(struct trainer *t, int64_t batch_idx)
     size_t n = (size_t)t->opt.batch, hits;
     t->step++;
     mlp_fill(m, &t->train, t->order, (size_t)batch_idx * n, n);
+    inject(t, "weights", m->layers[0].w);
     mlp_forward(m, n);
-    if (t->step == t->opt.nan_at)
-        m->layers[LAYERS - 1].y[0] = NAN; // reaches the loss and, if it may, all weights
+    inject(t, "logits", m->layers[LAYERS - 1].y); // reaches the loss and, if it may, all weights
     double loss = mlp_loss(m, n, &hits) / (double)n, accuracy = (double)hits / (double)n;
     mlp_backward(m, n);
+    inject(t, "gradients", m->layers[1].dw);
 
     double grad_norm = mlp_grad_norm(m);
     struct moment now = { .phase = "train", .batch_idx = &batch_idx, .loss = &loss,
@@ -357,6 +415,7 @@ static const struct flag {
     { "--resume", "", SWITCH, AT(resume), 0, 0, "go on from the checkpoint, with its callbacks" },
     { "--sleep-ms", "N", WHOLE, AT(sleep_ms), 0, 1e6, "sleep after each step (0)" },
     { "--nan-at", "STEP", WHOLE, AT(nan_at), -1, 1e15, "put a NaN into that step (-1: none)" },
+    { "--nan-in", "WHAT", TEXT, AT(nan_in), 0, 0, "weights, logits (and so the loss), gradients" },
     { "--poll-ms", "N", WHOLE, AT(poll_ms), 0, 1e9, "hotcb looks every N ms (50); 0: every step" },
     { "--debounce", "N", WHOLE, AT(debounce), 1, 1e9, "and at every N-th apply at most (1)" },
 #undef AT
@@ -391,6 +450,15 @@ static void set_flag(struct options *o, const struct flag *f, const char *value)
         die("%s %s: not a number from %g to %g", f->name, value, f->min, f->max);
 }
 
+static void check_nan_in(const char *where)
+{
+    static const char *const places[] = { "weights", "logits", "gradients" };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (strcmp(where, places[i]) == 0)
+            return;
+    die("--nan-in %s: weights, logits or gradients", where);
+}
+
 static void parse_flags(struct options *o, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
@@ -404,6 +472,7 @@ static void parse_flags(struct options *o, int argc, char **argv)
         i += flags[f].kind != SWITCH;
         set_flag(o, &flags[f], i < argc ? argv[i] : NULL);
     }
+    check_nan_in(o->nan_in);
 }
 
 static void on_signal(int number)
@@ -424,7 +493,8 @@ int main(int argc, char **argv)
     struct trainer t = { .opt = { .dir = "runs/mlp", .data = "/usr/share/datasets/fashion-mnist",
                                   .checkpoint = "mlp.checkpoint",
                                   .epochs = 3, .batch = 64, .lr = 0.03, .momentum = 0.9,
-                                  .seed = 1, .nan_at = -1, .poll_ms = 50, .debounce = 1 } };
+                                  .seed = 1, .nan_at = -1, .nan_in = "logits", .poll_ms = 50,
+                                  .debounce = 1 } };
     parse_flags(&t.opt, argc, argv);
     setvbuf(stdout, NULL, _IOLBF, 0); // a line is seen when it is printed, through a pipe too
     catch_signals();

@@ -4,9 +4,9 @@
 #include "base/text.h"
 #include "controller/run.h"
 #include "sink/artifact.h"
-#include "system/system.h"
 #include "sink/media.h"
 #include "sink/metrics.h"
+#include "system/system.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -50,18 +50,6 @@ struct job {
     unsigned char *stage;
 };
 
-static void hold(const struct job *j)
-{
-    if (j->t.device)
-        hcb_sandbox_hold(j->L);
-}
-
-static void release(const struct job *j)
-{
-    if (j->t.device)
-        hcb_sandbox_release(j->L);
-}
-
 static unsigned char *stage_of(struct hcb_script *s)
 {
     if (!s->stage)
@@ -77,9 +65,9 @@ static void begin(lua_State *L, struct job *j)
     j->device = (struct hcb_device){j->t.device->type, j->t.device->id, copy_outside,
                                     (void *)(uintptr_t)j->t.device};
     j->t.device = &j->device;
-    hold(j);
+    hcb_sandbox_hold(L);
     j->stage = stage_of(hcb_script_of(L));
-    release(j);
+    hcb_sandbox_release(L);
     if (!j->stage)
         luaL_error(L, "no memory to read a device with");
 }
@@ -89,14 +77,15 @@ static int device_failed(lua_State *L)
     return luaL_error(L, "the host could not read the device that this tensor is on");
 }
 
-/* Does all of the work; its steps are those of stats.h. */
+/* Does all of the work; its steps are those of stats.h. They have a floating point environment
+ * of their own, and may be in the host's code, so a stop waits for their end. */
 static void work(struct job *j, int (*step)(void *state, int64_t most), void *state)
 {
     unsigned units = j->t.numel < STEP ? (unsigned)j->t.numel / 8 + 1 : STEP / 8;
     for (int more = 1; more > 0; hcb_sandbox_tick(j->L, units)) {
-        hold(j);
+        hcb_sandbox_hold(j->L);
         more = step(state, STEP);
-        release(j);
+        hcb_sandbox_release(j->L);
         if (more < 0)
             device_failed(j->L);
     }
@@ -122,7 +111,9 @@ static void get_stats(struct job *j, struct hcb_stats *out)
     struct hcb_stats_work state;
     hcb_stats_begin(&state, &j->t, j->stage);
     work(j, stats_step, &state);
+    hcb_sandbox_hold(j->L);
     hcb_stats_end(&state, out);
+    hcb_sandbox_release(j->L);
 }
 
 /* ---- statistics ------------------------------------------------------------- */
@@ -231,7 +222,10 @@ static void push_histogram(lua_State *L, const struct hcb_histogram_work *h)
     }
     lua_createtable(L, h->bins + 1, 0);
     for (int i = 0; i <= h->bins; i++) {
-        lua_pushnumber(L, hcb_histogram_edge(h->lo, h->hi, h->bins, i));
+        hcb_sandbox_hold(L);
+        double edge = hcb_histogram_edge(h->lo, h->hi, h->bins, i);
+        hcb_sandbox_release(L);
+        lua_pushnumber(L, edge);
         lua_rawseti(L, -2, i + 1);
     }
 }
@@ -278,9 +272,9 @@ static int l_get(lua_State *L)
         return luaL_error(L, "get: %d indices expected, one for each dimension", j.t.ndim);
     for (int i = 0; i < j.t.ndim; i++)
         index[i] = check_index(L, i + 2, i, j.t.shape[i]);
-    hold(&j);
+    hcb_sandbox_hold(L);
     bool got = hcb_tensor_get(&j.t, index, &e);
-    release(&j);
+    hcb_sandbox_release(L);
     if (!got)
         return device_failed(L);
     if (j.t.dtype == HCB_BOOL8)
@@ -305,7 +299,8 @@ static int l_slice(lua_State *L)
     if (dim < 1 || dim > t.ndim)
         return luaL_argerror(L, 2, lua_pushfstring(L, "a dimension from 1 to %d expected", t.ndim));
     int64_t n = t.shape[dim - 1];
-    int64_t from = relative(luaL_checkinteger(L, 3), n), to = relative(luaL_optinteger(L, 4, -1), n);
+    int64_t from = relative(luaL_checkinteger(L, 3), n);
+    int64_t to = relative(luaL_optinteger(L, 4, -1), n);
     from = from < 1 ? 1 : from;
     to = to > n ? n : to;
     hcb_tensor_slice(&t, (int)dim - 1, from - 1, from <= to ? to - from + 1 : 0);
@@ -381,9 +376,9 @@ static int l_pixels(lua_State *L)
     char *to = luaL_buffinitsize(L, &b, (size_t)j.t.numel);
     hcb_walk_begin(&walk, &j.t, true, j.stage);
     do {
-        hold(&j);
+        hcb_sandbox_hold(L);
         got = hcb_read(&walk, values, 256);
-        release(&j);
+        hcb_sandbox_release(L);
         for (int64_t i = 0; i < got; i++)
             *to++ = pixel(values[i], lo, 255 / (hi - lo));
         hcb_sandbox_tick(L, 64);

@@ -20,7 +20,10 @@
 /* Elements that the fast way takes with one shift: so many, or at the end up to twice that. */
 #define FAST 4096
 
-/* Elements whose mean is the shift where no other is known; it takes no fewer than these. */
+/* Fewer than these go the careful way at once. */
+#define FEW 128
+
+/* Elements whose mean is the shift where no other is known. */
 #define FIRST 32
 
 /* Elements whose sums are made in f32, four in each lane of two accumulators, before they go
@@ -97,8 +100,7 @@ AVX2_INLINE __m256i add_mask(__m256i count, __m256 mask)
 
 AVX2_INLINE struct range no_range(void)
 {
-    __m256 infinity = _mm256_set1_ps(INFINITY);
-    return (struct range){infinity, _mm256_sub_ps(_mm256_setzero_ps(), infinity),
+    return (struct range){_mm256_set1_ps(INFINITY), _mm256_set1_ps(-INFINITY),
                           _mm256_setzero_si256()};
 }
 
@@ -301,6 +303,12 @@ static void add_sums(struct hcb_stats_work *w, const struct sums *s, double shif
         hcb_moments_add(&w->sum, n, shift + mean, m2 > 0 ? m2 : 0);
 }
 
+/* Whether the shift is so far from the mean that the difference of the sums is inexact. */
+static bool is_far(const struct sums *s)
+{
+    return s->sum * s->sum * 5 > s->squares * (double)s->n;
+}
+
 /* The mean so far, or for the first ones the first of them, if that is a number. In double,
  * where it is in relation to the block makes no difference that could be seen. */
 static double careful_shift(const struct hcb_stats_work *w, const unsigned char *data,
@@ -319,10 +327,8 @@ AVX2 static void take_carefully(struct hcb_stats_work *w, const unsigned char *d
     float shift = (float)careful_shift(w, data, dtype);
     sum_carefully(&s, data, n, shift, dtype, false);
     if (!hcb_is_finite(s.squares)) {
-        bool is_number = hcb_is_finite((double)shift);
-        shift = is_number ? shift : 0;
         sum_carefully(&s, data, n, shift, dtype, true);
-        if (!is_number && s.n > 0) { /* now some number is known */
+        if (!hcb_is_finite((double)shift) && s.n > 0) { /* now some number is known */
             shift = (float)s.min;
             sum_carefully(&s, data, n, shift, dtype, true);
         }
@@ -340,15 +346,16 @@ AVX2_INLINE float first_mean(const unsigned char *data, enum hcb_dtype dtype)
     return (float)(total(widen_sum(a)) / FIRST);
 }
 
-/* Whether the sums are those of the values: all finite, no square lost, and the shift so near
- * to the mean that little is lost in the difference of the sums. */
-static bool is_exact(const struct sums *s)
+/* Whether sums in f32 are good enough: all was finite; no square was lost; the shift was not
+ * far off; and no few values are most of it, so that roundings even out. */
+static bool is_exact(const struct sums *s, double shift)
 {
+    double below = shift - s->min, above = s->max - shift, most = below > above ? below : above;
     if (!hcb_is_finite(s->squares))
         return false;
     if (s->min == s->max)
         return true;
-    return s->squares >= SQUARES_MIN && s->sum * s->sum * 5 <= s->squares * (double)s->n;
+    return s->squares >= SQUARES_MIN && !is_far(s) && most * most * 16 <= s->squares;
 }
 
 AVX2_INLINE void take_fast(struct hcb_stats_work *w, const unsigned char *data, int64_t n,
@@ -357,7 +364,7 @@ AVX2_INLINE void take_fast(struct hcb_stats_work *w, const unsigned char *data, 
     struct sums s;
     float shift = w->sum.n > 0 ? (float)w->sum.mean : first_mean(data, dtype);
     sum_fast(&s, data, n, shift, dtype);
-    if (is_exact(&s))
+    if (is_exact(&s, (double)shift))
         add_sums(w, &s, (double)shift, 0);
     else
         take_carefully(w, data, n, dtype);
@@ -373,7 +380,7 @@ AVX2_INLINE void take(struct hcb_stats_work *w, const unsigned char *data, int64
 {
     const int bytes = dtype == HCB_F32 ? 4 : 2;
     int64_t count;
-    for (; n >= FIRST; n -= count, data += count * bytes) {
+    for (; n >= FEW; n -= count, data += count * bytes) {
         count = n < 2 * FAST ? n : FAST;
         take_fast(w, data, count, dtype);
     }
@@ -441,8 +448,9 @@ AVX2_INLINE void set_range64(struct sums *out, const struct range64 *r)
 AVX2 static void sum_f64(struct sums *out, const unsigned char *data, int64_t n, double by)
 {
     const __m256d zero = _mm256_setzero_pd(), shift = _mm256_set1_pd(by);
-    __m256d infinity = _mm256_set1_pd((double)INFINITY);
-    struct range64 r = {infinity, _mm256_sub_pd(zero, infinity), _mm256_setzero_si256()};
+    const double infinity = (double)INFINITY;
+    struct range64 r = {_mm256_set1_pd(infinity), _mm256_set1_pd(-infinity),
+                        _mm256_setzero_si256()};
     struct group64 g = {{zero, zero}, {zero, zero}};
     *out = (struct sums){.n = n};
     for (; n > 0; n -= 8, data += 64) {
@@ -469,7 +477,7 @@ static void take_exactly(struct hcb_stats_work *w, const unsigned char *data, in
  * this size are kept, or there was nothing to square. */
 static bool is_ordinary(struct hcb_stats_work *w, const struct sums *s)
 {
-    double magnitude = fmax(-s->min, s->max);
+    double magnitude = -s->min > s->max ? -s->min : s->max;
     if (!hcb_is_finite(s->squares) || magnitude >= HCB_LARGE)
         return false;
     if (magnitude == 0)
@@ -492,6 +500,10 @@ static void take_block_f64(struct hcb_stats_work *w, const unsigned char *data, 
     double origin = w->sum.origin;
     double shift = ldexp(w->sum.mean, w->sum.scale) + origin;
     sum_f64(&s, data, n, shift);
+    if (is_far(&s) && s.min < s.max) {
+        shift += s.sum / (double)n;
+        sum_f64(&s, data, n, shift);
+    }
     if (is_ordinary(w, &s))
         add_sums(w, &s, shift - origin, origin);
     else

@@ -155,10 +155,13 @@ static void see_int_range(struct hcb_stats_work *w, const int64_t *x, int n, int
     w->zeros += zeros;
 }
 
+/* Elements of 32 or 64 bits that are taken in at once. */
+#define WIDE 128
+
 static void take_wide(struct hcb_stats_work *w, const unsigned char *data, int n)
 {
-    int64_t x[HCB_BLOCK];
-    double d[HCB_BLOCK];
+    int64_t x[WIDE];
+    double d[WIDE];
     enum hcb_dtype dtype = w->walk.t.dtype;
     hcb_to_ints(dtype, data, n, x);
     if (w->sum.n == 0)
@@ -214,9 +217,11 @@ static void take_narrow(struct hcb_stats_work *w, const unsigned char *data, int
 void hcb_take_ints(struct hcb_stats_work *w, const unsigned char *data, int64_t n)
 {
     int64_t bytes = (int64_t)hcb_dtype_bytes(w->walk.t.dtype);
-    for (; n > 0; n -= HCB_BLOCK, data += HCB_BLOCK * bytes) {
-        int count = n < HCB_BLOCK ? (int)n : HCB_BLOCK;
-        if (bytes > 2)
+    bool is_wide = bytes > 2;
+    int most = is_wide ? WIDE : HCB_BLOCK;
+    for (; n > 0; n -= most, data += most * bytes) {
+        int count = n < most ? (int)n : most;
+        if (is_wide)
             take_wide(w, data, count);
         else
             take_narrow(w, data, count);

@@ -144,8 +144,8 @@ expect 1 hotcb set loss_watch evry=10
 say "diagnostics that come with it: gradients and weights of this very loop"
 run hotcb load grad_stats --module hotcb.callbacks.grad_stats --symbol GradStatsCallback --enabled --init every=100
 await '\[hotcb:grad_stats\] grad'
-run hotcb set grad_stats norm_type=inf
-await '\[hotcb:grad_stats\] grad'
+run hotcb set grad_stats per_param=true
+await '\[hotcb:grad_stats\] grad layers.0.weight'
 
 say "pictures of what it has learnt, and of what it gets most wrong"
 cp "$source/examples/callbacks/feat_viz.lua" feat_viz.lua

@@ -1,8 +1,6 @@
 /* Clocks; see clock.h. */
 #include "base/clock.h"
 
-#include "base/platform.h"
-
 #include <time.h>
 
 #define NS_PER_S 1000000000
@@ -13,11 +11,6 @@ static int64_t read_ns(clockid_t clock)
     if (clock_gettime(clock, &t) != 0)
         return 0;
     return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
-int64_t hcb_clock_coarse_ns(void)
-{
-    return read_ns(HCB_COARSE_CLOCK);
 }
 
 int64_t hcb_clock_ns(void)

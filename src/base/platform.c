@@ -123,6 +123,11 @@ uint64_t hcb_platform_process(void)
     return mine;
 }
 
+const _Atomic uint64_t *hcb_platform_process_word(void)
+{
+    return wiped_page();
+}
+
 bool hcb_platform_stack(uintptr_t *low, uintptr_t *high)
 {
     pthread_attr_t attr;
@@ -250,6 +255,11 @@ uint64_t hcb_platform_process(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, watch_forks);
     return forks;
+}
+
+const _Atomic uint64_t *hcb_platform_process_word(void)
+{
+    return NULL;
 }
 
 static int count_affinity(void)

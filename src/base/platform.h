@@ -55,6 +55,10 @@ void hcb_platform_discard(void *p, size_t n);
 /* A number that stands for this process: another one in a forked child. Above 0. */
 uint64_t hcb_platform_process(void);
 
+/* Where that number is kept, to be looked at without a call: another number, or 0, in a
+ * forked child. NULL where it is not kept. */
+const _Atomic uint64_t *hcb_platform_process_word(void);
+
 /* The lowest address of the calling thread's stack and the one behind its highest; false
  * if that is not known. Slow. */
 bool hcb_platform_stack(uintptr_t *low, uintptr_t *high);

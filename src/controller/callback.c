@@ -8,16 +8,6 @@
 
 #define SAVED_BYTES (1 << 20) /* of what one save() gives, as JSON */
 
-int hcb_step_event(int event)
-{
-    switch (event) {
-    case HCB_TRAIN_STEP_END: return 0;
-    case HCB_VAL_STEP_END: return 1;
-    case HCB_GRADS_READY: return 2;
-    default: return -1;
-    }
-}
-
 /* ---- the last failure -------------------------------------------------------- */
 
 static const struct hcb_fault fine;
@@ -560,7 +550,7 @@ void hcb_callback_enable(struct hcb_callback *cb, struct hcb_world *world, bool 
 
 bool hcb_callback_due(struct hcb_callback *cb, int event, int64_t step, bool backwards)
 {
-    if (!cb->enabled || cb->failed || !(cb->wants >> event & 1))
+    if (!hcb_callback_wants(cb, event))
         return false;
     int i = cb->scheduled ? hcb_step_event(event) : -1;
     return i < 0 || hcb_schedule_due(&cb->due[i], cb->every, step, backwards);

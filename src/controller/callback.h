@@ -43,7 +43,9 @@ struct hcb_callback {
     int64_t every;
     struct hcb_schedule due[HCB_STEP_EVENTS];
 
-    int64_t calls, failed_calls, cost_ns;
+    int64_t calls, failed_calls;
+    int64_t cost_ns;  /* of all calls; of those that were not timed, what is usual */
+    int64_t usual_ns; /* what a call has cost lately */
     struct hcb_artifacts artifacts;
     int64_t lost_artifacts, too_much; /* calls that asked for more than they may */
     int64_t failed_saves;             /* at checkpoints, since the last clean start */
@@ -125,6 +127,17 @@ const struct hcb_fault *hcb_callback_fault(const struct hcb_callback *cb);
 /* Keeps a copy of it; where there is no memory for that, that there was none. */
 void hcb_callback_keep_fault(struct hcb_callback *cb, const struct hcb_fault *fault);
 
-int hcb_step_event(int event); /* 0 to HCB_STEP_EVENTS - 1, or -1 */
+/* A step event's place among them, 0 to HCB_STEP_EVENTS - 1; of other events -1. */
+static inline int hcb_step_event(int event)
+{
+    return event == HCB_TRAIN_STEP_END ? 0 : event == HCB_VAL_STEP_END ? 1
+           : event == HCB_GRADS_READY ? 2 : -1;
+}
+
+/* Whether it is to have that event at all. */
+static inline bool hcb_callback_wants(const struct hcb_callback *cb, int event)
+{
+    return cb->enabled && !cb->failed && (cb->wants >> event & 1);
+}
 
 #endif

@@ -1,13 +1,23 @@
 /* A histogram of costs, precise to a quarter of a doubling. */
 #include "controller/cost.h"
 
-static int bucket_of(int64_t ns)
+static int octave_of(int64_t ns)
 {
+#if defined(__GNUC__)
+    return 63 - __builtin_clzll((unsigned long long)ns);
+#else
     int octave = 0;
-    if (ns < 4)
-        return ns < 0 ? 0 : (int)ns;
     while (ns >> (octave + 1))
         octave++;
+    return octave;
+#endif
+}
+
+static int bucket_of(int64_t ns)
+{
+    if (ns < 4)
+        return ns < 0 ? 0 : (int)ns;
+    int octave = octave_of(ns);
     return octave * 4 + (int)((ns >> (octave - 2)) & 3);
 }
 

@@ -57,16 +57,30 @@ static int prepare(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *e
 {
     if (!hcb_script_dead(cb->script))
         return 0;
+    h->planned = 0; /* its chunk runs anew, and may say otherwise what it wants */
     if (hcb_callback_rebuild(cb, &h->registry.world, fault) < 0)
         return -1;
     return attach(h, cb, env, fault);
 }
 
-static void count_cost(struct hotcb *h, struct hcb_callback *cb, int64_t begin)
+/* A clock costs more than an empty call: of a callback's calls the first ones are timed, and
+ * then each 16th. */
+static bool is_timed(const struct hcb_callback *cb)
 {
-    int64_t took = hcb_clock_ns() - begin;
+    return cb->calls < 32 || cb->calls % 16 == 0;
+}
+
+static void count_cost(struct hotcb *h, struct hcb_callback *cb, int64_t took)
+{
     cb->cost_ns += took;
     h->apply_ns += took;
+}
+
+static void time_call(struct hotcb *h, struct hcb_callback *cb, int64_t begin)
+{
+    int64_t took = hcb_clock_ns() - begin;
+    cb->usual_ns += cb->usual_ns > 0 ? (took - cb->usual_ns) / 8 : took;
+    count_cost(h, cb, took);
 }
 
 static void refresh_guard(struct hotcb *h, int64_t now_ns)
@@ -78,23 +92,33 @@ static void refresh_guard(struct hotcb *h, int64_t now_ns)
         h->changed = true; /* status says which it is */
 }
 
+/* Before the first call of an event. */
+static void begin_calls(struct hotcb *h)
+{
+    int64_t now_ns = h->coarse_ns ? h->coarse_ns : hcb_clock_coarse_ns();
+    if (now_ns != h->guard_ns) /* the clock has ticked */
+        refresh_guard(h, now_ns);
+    hcb_script_begin();
+}
+
 static void call(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *env, int event)
 {
     struct hcb_fault fault;
-    int64_t begin = hcb_clock_ns();
-    if (begin - h->guard_ns > HCB_GUARD_REFRESH_NS)
-        refresh_guard(h, begin);
+    int64_t begin = is_timed(cb) ? hcb_clock_ns() : 0;
     cb->calls++;
     int status = prepare(h, cb, env, &fault);
     if (status == 0) {
         status = hcb_script_handle(cb->script, h->registry.world.events.names[event], env, &fault);
-        if (hcb_is_child(h)) /* a lazy value forked, and this is the other one */
-            return;
+        if (!hcb_is_same_process(h) && hcb_is_child(h)) /* a lazy value forked, and this is the */
+            return;                                     /* other one */
         hcb_carry_out(h, cb, status == 0);
     }
     if (status < 0)
         failed(h, cb, &fault, event);
-    count_cost(h, cb, begin);
+    if (begin)
+        time_call(h, cb, begin);
+    else
+        count_cost(h, cb, cb->usual_ns);
 }
 
 /* on_attach of those that are new, at the first apply, due or not. */
@@ -109,7 +133,7 @@ static void attach_fresh(struct hotcb *h, struct hotcb_env *env, int event)
             continue;
         if (attach(h, cb, env, &fault) < 0)
             failed(h, cb, &fault, event);
-        count_cost(h, cb, begin);
+        count_cost(h, cb, hcb_clock_ns() - begin);
     }
 }
 
@@ -133,33 +157,64 @@ static void checkpoint(struct hotcb *h)
     h->changed = true;
 }
 
-int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event)
+/* Whom the event has to be taken to next; all have just been asked. */
+static struct hcb_plan plan_event(const struct hotcb *h, int id, int slot)
 {
-    struct hcb_events *events = &h->registry.world.events;
-    int id = hcb_event_id(events, event);
-    if (id < 0)
-        return hcb_fail(&h->err, HOTCB_EINVAL,
-                        "event '%.80s': a run has at most %d kinds of event, with names of 1 to %d "
-                        "bytes", event, HCB_EVENT_MAX, HCB_EVENT_NAME_MAX);
-    if (!events->seen[id])
-        h->changed = true; /* somebody may be waiting for it */
-    events->seen[id] = true;
-    bool backwards = false;
-    int slot = hcb_step_event(id);
-    int64_t step = slot >= 0 ? count_step(h, env, slot, &backwards) : 0;
-    if (h->registry.world.fresh)
-        attach_fresh(h, env, id);
+    struct hcb_plan plan = {.next = INT64_MAX};
+    for (size_t i = 0; i < h->registry.n && !plan.always; i++) {
+        const struct hcb_callback *cb = h->registry.v[i];
+        if (!hcb_callback_wants(cb, id))
+            continue;
+        const struct hcb_schedule *due = cb->scheduled && slot >= 0 ? &cb->due[slot] : NULL;
+        if (!due)
+            plan.always = true;
+        else if (cb->every > 0 && !due->ended && due->next < plan.next)
+            plan.next = due->next;
+    }
+    return plan;
+}
+
+static void call_all(struct hotcb *h, struct hotcb_env *env, int id, int64_t step, bool backwards)
+{
     bool any = false;
     for (size_t i = 0; i < h->registry.n && h->open; i++) {
         if (!hcb_callback_due(h->registry.v[i], id, step, backwards))
             continue;
         if (!any)
-            hcb_script_begin();
+            begin_calls(h);
         any = true;
         call(h, h->registry.v[i], env, id);
     }
     if (any)
         hcb_script_end();
+}
+
+static int refuse_event(struct hotcb *h, const char *event)
+{
+    return hcb_fail(&h->err, HOTCB_EINVAL,
+                    "event '%.80s': a run has at most %d kinds of event, with names of 1 to %d "
+                    "bytes", event, HCB_EVENT_MAX, HCB_EVENT_NAME_MAX);
+}
+
+int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event)
+{
+    struct hcb_events *events = &h->registry.world.events;
+    int id = hcb_event_id(events, event);
+    if (id < 0)
+        return refuse_event(h, event);
+    if (!events->seen[id])
+        h->changed = true; /* somebody may be waiting for it */
+    events->seen[id] = true;
+    bool backwards = false;
+    int slot = hcb_step_event(id);
+    int64_t step = slot >= 0 ? count_step(h, env, slot, &backwards) : INT64_MIN;
+    if (h->registry.world.fresh)
+        attach_fresh(h, env, id);
+    if (backwards || !hcb_is_for_nobody(h, id, step)) {
+        call_all(h, env, id, step, backwards);
+        h->plans[id] = plan_event(h, id, slot);
+        h->planned |= (uint64_t)(!h->changed && id != HCB_CHECKPOINT) << id;
+    }
     if (id == HCB_CHECKPOINT)
         checkpoint(h);
     return 0;

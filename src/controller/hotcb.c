@@ -132,6 +132,7 @@ static int init(struct hotcb *h, const hotcb_options *opt)
 {
     h->pid = getpid();
     h->process = hcb_platform_process();
+    h->process_word = hcb_platform_process_word();
     h->lock.fd = h->ledger.fd = -1;
     h->started_ns = h->rate_ns = hcb_clock_ns();
     h->started_wall = hcb_clock_wall();
@@ -350,7 +351,7 @@ void hotcb_close(hotcb *h)
 
 static bool ready(hotcb *h)
 {
-    return h && h->open && !h->busy && !hcb_is_child(h);
+    return h && h->open && !h->busy && (hcb_is_same_process(h) || !hcb_is_child(h));
 }
 
 static int not_ready(hotcb *h)
@@ -367,9 +368,10 @@ static int not_ready(hotcb *h)
  * which costs no system call. */
 static bool look_is_due(struct hotcb *h)
 {
+    h->coarse_ns = 0;
     if (--h->applies_to_look > 0 && h->looked)
         return false;
-    int64_t now_ns = h->poll_interval_ns > 0 ? hcb_clock_coarse_ns() : 0;
+    int64_t now_ns = h->coarse_ns = h->poll_interval_ns > 0 ? hcb_clock_coarse_ns() : 0;
     if (h->looked && now_ns - h->last_look_ns < h->poll_interval_ns)
         return false;
     h->looked = true;
@@ -388,9 +390,16 @@ static void note_step(struct hotcb *h, const hotcb_env *env)
 
 static void end_apply(struct hotcb *h)
 {
-    if (h->apply_ns > 0)
-        hcb_cost_add(&h->cost, h->apply_ns);
+    hcb_cost_add(&h->cost, h->apply_ns);
     h->apply_ns = 0;
+}
+
+static int look(struct hotcb *h)
+{
+    h->busy = true;
+    int n = hcb_look(h);
+    h->busy = false;
+    return n;
 }
 
 int hotcb_poll(hotcb *h, hotcb_env *env)
@@ -398,12 +407,7 @@ int hotcb_poll(hotcb *h, hotcb_env *env)
     if (!ready(h))
         return not_ready(h);
     note_step(h, env);
-    if (!look_is_due(h))
-        return 0;
-    h->busy = true;
-    int n = hcb_look(h);
-    h->busy = false;
-    return n;
+    return look_is_due(h) ? look(h) : 0;
 }
 
 static int bad_events(struct hotcb *h)
@@ -422,15 +426,9 @@ static void say_refusals(struct hotcb *h, struct hotcb_env *env)
     hcb_buf_release(&env->refusals);
 }
 
-int hotcb_dispatch(hotcb *h, hotcb_env *env, const char *const *events, size_t n)
+static int dispatch(struct hotcb *h, struct hotcb_env *env, const char *const *events, size_t n)
 {
-    if (!ready(h) || !env || (n > 0 && !events)) {
-        if (env && !(h && h->busy))
-            hcb_env_end(env);
-        return ready(h) ? bad_events(h) : not_ready(h);
-    }
     int status = 0;
-    note_step(h, env);
     h->cost.applies++;
     h->busy = true;
     for (size_t i = 0; i < n; i++) {
@@ -441,10 +439,23 @@ int hotcb_dispatch(hotcb *h, hotcb_env *env, const char *const *events, size_t n
         say_refusals(h, env);
     if (h->changed)
         hcb_publish(h);
-    end_apply(h);
+    if (h->apply_ns > 0)
+        end_apply(h);
     h->busy = false;
     hcb_env_end(env);
     return status;
+}
+
+int hotcb_dispatch(hotcb *h, hotcb_env *env, const char *const *events, size_t n)
+{
+    if (!ready(h) || !env || (n > 0 && !events)) {
+        if (env && !(h && h->busy))
+            hcb_env_end(env);
+        return ready(h) ? bad_events(h) : not_ready(h);
+    }
+    note_step(h, env);
+    h->coarse_ns = 0;
+    return dispatch(h, env, events, n);
 }
 
 int hotcb_apply_events(hotcb *h, hotcb_env *env, const char *const *events, size_t n)
@@ -454,9 +465,50 @@ int hotcb_apply_events(hotcb *h, hotcb_env *env, const char *const *events, size
     return status < 0 ? status : second;
 }
 
-int hotcb_apply(hotcb *h, hotcb_env *env, const char *event)
+/* Where the event is for nobody and nothing has changed: what a dispatch does then. false: it
+ * is not so, and nothing was done. */
+static bool is_idle(struct hotcb *h, struct hotcb_env *env, const char *event)
+{
+    struct hcb_world *w = &h->registry.world;
+    const struct hcb_event_name *recent = hcb_event_recent(&w->events, event);
+    int id = recent->id, slot = hcb_step_event(id);
+    int64_t step = slot < 0 ? INT64_MIN : env->has_step ? env->step : h->counts[slot];
+    if (!hcb_is_for_nobody(h, id, step) || (slot >= 0 && step < w->last_step[slot]) ||
+        w->fresh || env->refusals.len > 0 || !*event || strcmp(recent->text, event) != 0)
+        return false;
+    if (slot >= 0) {
+        h->counts[slot]++;
+        w->last_step[slot] = step;
+    }
+    h->cost.applies++;
+    hcb_env_end_idle(env);
+    return true;
+}
+
+/* Not inlined, so that hotcb_apply saves few registers. */
+static __attribute__((noinline)) int apply_in_full(struct hotcb *h, struct hotcb_env *env,
+                                                   const char *event, bool looks)
+{
+    if (looks)
+        look(h);
+    return h->open ? dispatch(h, env, &event, 1) : hotcb_dispatch(h, env, &event, 1);
+}
+
+static __attribute__((noinline)) int apply_in_vain(hotcb *h, hotcb_env *env, const char *event)
 {
     return hotcb_apply_events(h, env, &event, 1);
+}
+
+/* Most applies have nothing to do: for them this is all. */
+int hotcb_apply(hotcb *h, hotcb_env *env, const char *event)
+{
+    if (!h || !h->open || h->busy || !hcb_is_same_process(h) || !env || !event)
+        return apply_in_vain(h, env, event);
+    note_step(h, env);
+    bool looks = look_is_due(h);
+    if (!looks && is_idle(h, env, event))
+        return 0;
+    return apply_in_full(h, env, event, looks);
 }
 
 /* ---- from the program ------------------------------------------------------ */

@@ -414,6 +414,7 @@ void hcb_publish(struct hotcb *h)
     struct hcb_err err;
     bool was = h->ledger.trouble;
     h->changed = false;
+    h->planned = 0;
     if (h->lost || hcb_is_child(h))
         return;
     hcb_status_write(h, "running");
@@ -439,6 +440,7 @@ int hcb_look(struct hotcb *h)
     int64_t begin = hcb_clock_ns();
     int n = 0;
     h->looks++;
+    h->planned = 0;
     if (directory_is_there(h) && lock_is_held(h, begin)) {
         h->registry.world.now_ns = begin;
         if (h->resume)

@@ -10,7 +10,15 @@
 #include "controller/cost.h"
 #include "controller/lines.h"
 #include "controller/registry.h"
+#include <stdatomic.h>
 #include <sys/types.h>
+
+/* For whom an event comes next, of all callbacks: worked out after it has come, and good
+ * until something changes. */
+struct hcb_plan {
+    bool always;  /* somebody has to be asked each time */
+    int64_t next; /* else nobody is due below this step */
+};
 
 struct hotcb {
     struct hcb_err err; /* of the last failing call */
@@ -18,6 +26,7 @@ struct hotcb {
     bool busy;          /* a public function runs: what it calls must not call another */
     pid_t pid;
     uint64_t process;   /* a forked child is another one, and does nothing */
+    const _Atomic uint64_t *process_word; /* where its number is, or NULL */
     char run[48];       /* "20261130-022920-4711-3f2a" */
     char host[64];
     char *framework;
@@ -74,7 +83,10 @@ struct hotcb {
     double steps_per_s; /* negative: not known */
     struct hcb_cost cost;
     int64_t apply_ns; /* what this apply has cost so far */
-    int64_t guard_ns; /* when the guard was last refreshed */
+    int64_t coarse_ns; /* read for this apply; 0: not read */
+    int64_t guard_ns; /* coarse: when the guard was last refreshed */
+    uint64_t planned; /* of which events, a bit each, the plan holds */
+    struct hcb_plan plans[HCB_EVENT_MAX];
     int64_t dropped_effects, lost_artifacts;
 
     char last_op[16], last_id[128], last_cmd[256], last_error[256]; /* for status */
@@ -98,6 +110,11 @@ int hcb_look(struct hotcb *h);
 void hcb_publish(struct hotcb *h);
 /* Of a forked child, whose handle does nothing from then on. */
 bool hcb_is_child(struct hotcb *h);
+static inline bool hcb_is_same_process(const struct hotcb *h)
+{
+    return h->process_word &&
+           atomic_load_explicit(h->process_word, memory_order_relaxed) == h->process;
+}
 
 /* hotcb.c: takes the lock of the run directory, or makes sure that it is still held. */
 int hcb_run_lock(struct hotcb *h, struct hcb_err *err);
@@ -107,6 +124,13 @@ int hcb_run_resolve(const struct hotcb *h, struct hcb_op *op, struct hcb_err *er
 
 /* dispatch.c */
 int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event);
+/* Whether nobody is to be asked about it. No event that changes something by itself is ever
+ * planned. */
+static inline bool hcb_is_for_nobody(const struct hotcb *h, int id, int64_t step)
+{
+    const struct hcb_plan *plan = &h->plans[id];
+    return (h->planned >> id & 1) && !h->changed && !plan->always && step < plan->next;
+}
 
 /* status.c */
 void hcb_status_write(struct hotcb *h, const char *state);

@@ -175,8 +175,11 @@ static int add_group(struct hotcb_env *env, const char *name)
 hotcb_env *hotcb_env_new(void)
 {
     static const char *const groups[] = {"", "metrics", "model", "grads", "batch", "outputs"};
+    static _Atomic uint64_t made;
     hotcb_env *env = calloc(1, sizeof(*env));
     bool ok = env && grow(env);
+    if (env)
+        env->serial = ++made;
     for (size_t i = 0; ok && i < sizeof(groups) / sizeof(groups[0]); i++)
         ok = add_group(env, groups[i]) == 0;
     if (!ok || add_slot(env, TOP, "step", strlen("step")) != STEP_SLOT) {

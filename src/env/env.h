@@ -35,6 +35,7 @@ struct hcb_slot {
 struct hcb_group { char *name; size_t len; };
 
 struct hotcb_env {
+    uint64_t serial;    /* no two in one process have the same */
     struct hcb_slot *slots;
     size_t n, cap;
     uint32_t *index;    /* open addressing: slot number + 1, or 0 */
@@ -70,5 +71,20 @@ struct hcb_slot *hcb_env_slot_to_set(struct hotcb_env *env, const char *key,
 
 /* Ends an apply: everything but the constants is nil again. */
 void hcb_env_end(struct hotcb_env *env);
+
+/* The same, at once where the step is all that was set; it is always the first slot. */
+static inline void hcb_env_end_idle(struct hotcb_env *env)
+{
+    struct hcb_slot *step = env->slots;
+    if (env->used_n != 1 || env->used[0] != 0 || step->keep) {
+        if (env->used_n > 0)
+            hcb_env_end(env);
+        return;
+    }
+    step->used = false;
+    step->type = HCB_SLOT_EMPTY;
+    env->has_step = false;
+    env->used_n = 0;
+}
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct alias {
@@ -67,9 +68,18 @@ static int find_or_add(struct hcb_events *e, const char *name, int max)
     return add(e, name, max);
 }
 
+/* Most hosts give the same few texts, from the same places. */
 int hcb_event_id(struct hcb_events *e, const char *name)
 {
-    return find_or_add(e, name, HCB_EVENT_MAX);
+    struct hcb_event_name *r = (struct hcb_event_name *)hcb_event_recent(e, name);
+    if (name && *r->text && strcmp(r->text, name) == 0)
+        return r->id;
+    int id = find_or_add(e, name, HCB_EVENT_MAX);
+    if (id >= 0) {
+        snprintf(r->text, sizeof(r->text), "%s", name);
+        r->id = id;
+    }
+    return id;
 }
 
 int hcb_event_wanted(struct hcb_events *e, const char *name)

@@ -3,6 +3,7 @@
 #define HCB_EVENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define HCB_EVENTS(X)                 \
     X(HCB_FIT_START, "fit_start")     \
@@ -26,11 +27,20 @@ enum hcb_event_id {
 #define HCB_EVENT_WANTED_MAX 32 /* so many of them at most for scripts that wait for them */
 #define HCB_EVENT_NAME_MAX 63 /* bytes of a name */
 
+#define HCB_EVENT_RECENT 4 /* names that are found again without a search */
+
+/* A name as the host gave it. */
+struct hcb_event_name {
+    char text[HCB_EVENT_NAME_MAX + 1];
+    int id;
+};
+
 /* The table of one run: names get small numbers, the first time they are seen. */
 struct hcb_events {
     char names[HCB_EVENT_MAX][HCB_EVENT_NAME_MAX + 1];
     bool seen[HCB_EVENT_MAX]; /* the host has emitted it */
     int n;
+    struct hcb_event_name recent[HCB_EVENT_RECENT]; /* by where the host keeps the name */
 };
 
 void hcb_events_init(struct hcb_events *e);
@@ -39,6 +49,13 @@ void hcb_events_init(struct hcb_events *e);
  * train_step_end, val_batch_end is val_step_end, train_begin is fit_start,
  * train_end is fit_end. -1: no room for another event, or no fit name. */
 int hcb_event_id(struct hcb_events *e, const char *name);
+
+/* Where such a name is kept, whether or not it is. */
+static inline const struct hcb_event_name *hcb_event_recent(const struct hcb_events *e,
+                                                            const char *name)
+{
+    return &e->recent[(uintptr_t)name / 8 % HCB_EVENT_RECENT];
+}
 
 /* The same for a name that a script lists. Scripts cannot use up the room that the
  * host needs for events of its own. */

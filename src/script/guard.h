@@ -47,9 +47,8 @@ void hcb_guard_landed(struct hcb_run *run);
 /* Whether the run is still watched: not in a child that was forked meanwhile. */
 bool hcb_guard_watches(const struct hcb_run *run);
 
-/* To be called every HCB_GUARD_REFRESH_NS or so: sees whether the signal still gets
+/* To be called every few ms: sees whether the signal still gets
  * through. If it once did not, the thread does without the timer from then on. */
-#define HCB_GUARD_REFRESH_NS 4000000
 void hcb_guard_refresh(void);
 
 /* Bytes of the calling thread's stack that are left; SIZE_MAX if that is not known. */

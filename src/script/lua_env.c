@@ -60,6 +60,46 @@ static const struct hcb_slot *next_slot(lua_State *L, struct hotcb_env *env, int
     return slot;
 }
 
+/* ---- hot fields ---------------------------------------------------------------- */
+
+/* It may have become lazy, of another type, or one of a group since it was read. */
+static bool can_be_hot(const struct hcb_slot *slot)
+{
+    return !slot->lazy && slot->group == 0 &&
+           (slot->type == HCB_SLOT_INT || slot->type == HCB_SLOT_NUM ||
+            slot->type == HCB_SLOT_BOOL);
+}
+
+/* The script has read this field, whose name is at stack index 2. */
+static void learn(lua_State *L, const struct hotcb_env *env, const struct hcb_slot *slot)
+{
+    struct hcb_hot *hot = &hcb_script_of(L)->hot;
+    uint32_t number = (uint32_t)(slot - env->slots);
+    if (hot->n == HCB_HOT || !can_be_hot(slot) || (hot->n > 0 && hot->env != env->serial))
+        return;
+    for (unsigned i = 0; i < hot->n; i++)
+        if (hot->slot[i] == number)
+            return;
+    lua_pushvalue(L, 2);
+    lua_rawseti(L, LUA_REGISTRYINDEX, HCB_KEY_HOT + (int)hot->n);
+    hot->env = env->serial;
+    hot->slot[hot->n++] = number;
+}
+
+bool hcb_lua_refresh_env(lua_State *L, struct hcb_script *s, int idx)
+{
+    struct hcb_hot *hot = &s->hot;
+    if (s->env_written || (hot->n > 0 && hot->env != s->env->serial) || ++hot->calls % 1024 == 0)
+        return false;
+    for (unsigned i = 0; i < hot->n; i++) {
+        const struct hcb_slot *slot = &s->env->slots[hot->slot[i]];
+        lua_rawgeti(L, LUA_REGISTRYINDEX, HCB_KEY_HOT + (int)i);
+        push_slot(L, can_be_hot(slot) ? slot : NULL);
+        lua_rawset(L, idx);
+    }
+    return true;
+}
+
 static int l_index(lua_State *L)
 {
     struct hotcb_env *env = live_env(L);
@@ -74,6 +114,8 @@ static int l_index(lua_State *L)
     }
     const struct hcb_slot *slot = read_slot(L, env, group, key, n);
     if (slot) {
+        if (group == 0)
+            learn(L, env, slot);
         push_slot(L, slot);
     } else if (group == 0 && strcmp(key, "framework") == 0) {
         lua_pushstring(L, hcb_script_of(L)->framework);
@@ -250,10 +292,19 @@ static void clear_writes(lua_State *L, int env)
 void hcb_lua_push_env(lua_State *L, struct hcb_script *s)
 {
     lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_ENV);
-    if (s->env_written) {
-        clear_writes(L, lua_gettop(L));
-        s->env_written = false;
-    }
+    if (!s->env_written && s->hot.n == 0)
+        return;
+    clear_writes(L, lua_gettop(L));
+    s->env_written = false;
+    s->hot.n = 0;
+}
+
+void hcb_lua_forget_env(lua_State *L, struct hcb_script *s)
+{
+    if (s->hot.n == 0)
+        return;
+    hcb_lua_push_env(L, s);
+    lua_pop(L, 1);
 }
 
 void hcb_lua_open_env(lua_State *L)

@@ -415,17 +415,34 @@ static int finish_run(struct hcb_sandbox *sb, int status)
         const char *text = lua_tolstring(sb->L, -1, &n); /* on_error could not run */
         hcb_fault_message(fault, text, n);
     }
-    lua_settop(sb->L, 1);
+    lua_settop(sb->L, sb->base);
     return -1;
 }
 
-static int call(struct hcb_sandbox *sb, lua_CFunction fn, void *arg)
+/* What is run: fn(arg), or what push leaves on the stack. */
+struct job {
+    hcb_push_fn *push; /* or NULL */
+    lua_CFunction fn;
+    void *arg;
+};
+
+void hcb_sandbox_keep(lua_State *L, int n)
+{
+    sandbox_of(L)->base = n;
+}
+
+static int call(struct hcb_sandbox *sb, const struct job *job)
 {
     lua_State *L = sb->L;
-    lua_settop(L, 1); // on_error
-    lua_pushcfunction(L, fn);
-    lua_pushlightuserdata(L, arg); // on_error fn arg
-    return lua_pcall(L, 1, 0, 1);
+    lua_settop(L, sb->base); // on_error ...
+    int n = job->push ? job->push(L, job->arg) : -1;
+    if (n < 0) {
+        lua_settop(L, sb->base);
+        lua_pushcfunction(L, job->fn);
+        lua_pushlightuserdata(L, job->arg); // on_error ... fn arg
+        n = 1;
+    }
+    return lua_pcall(L, n, 0, 1);
 }
 
 /* The state is in an unknown condition: nothing of it is touched again. */
@@ -453,7 +470,7 @@ static int refuse_stack(struct hcb_fault *fault)
                          hcb_guard_stack_left() >> 10, HCB_GUARD_STACK >> 10);
 }
 
-static int watched_call(struct hcb_sandbox *sb, lua_CFunction fn, void *arg)
+static int watched_call(struct hcb_sandbox *sb, const struct job *job)
 {
     enum hcb_guard guard = hcb_guard_enter(sb->run);
     if (guard == HCB_GUARD_NO_STACK)
@@ -463,7 +480,7 @@ static int watched_call(struct hcb_sandbox *sb, lua_CFunction fn, void *arg)
         sb->counting = counting;
         set_hook(sb->L, sb, false);
     }
-    int status = call(sb, fn, arg);
+    int status = call(sb, job);
     hcb_guard_leave(sb->run);
     return finish_run(sb, status);
 }
@@ -532,7 +549,7 @@ void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out)
         uselocale(atomic_load_explicit(&c_locale, memory_order_acquire));
 }
 
-int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct hcb_fault *fault)
+static int run_job(struct hcb_sandbox *sb, const struct job *job, struct hcb_fault *fault)
 {
     struct hcb_run run;
     int result;
@@ -543,7 +560,7 @@ int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct 
     begin(sb, &run, fault);
     int how = GUARDED ? sigsetjmp(run.out, 0) : 0;
     if (how == 0) {
-        result = watched_call(sb, fn, arg);
+        result = watched_call(sb, job);
     } else {
         how == JUMP_LATE ? hcb_guard_landed(&run) : hcb_guard_leave(&run);
         result = drop(sb, how);
@@ -551,6 +568,19 @@ int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct 
     sb->run = NULL;
     hcb_sandbox_end();
     return result;
+}
+
+int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct hcb_fault *fault)
+{
+    struct job job = {NULL, fn, arg};
+    return run_job(sb, &job, fault);
+}
+
+int hcb_sandbox_call(struct hcb_sandbox *sb, hcb_push_fn *push, lua_CFunction fn, void *arg,
+                     struct hcb_fault *fault)
+{
+    struct job job = {push, fn, arg};
+    return run_job(sb, &job, fault);
 }
 
 /* ---- open and close ---------------------------------------------------------- */
@@ -569,6 +599,7 @@ static int open_state(struct hcb_sandbox *sb, struct hcb_fault *fault)
     *(struct hcb_sandbox **)lua_getextraspace(sb->L) = sb;
     set_pressure(sb->L, sb);
     lua_pushcfunction(sb->L, on_error); // stays at index 1
+    sb->base = 1;
     return hcb_sandbox_run(sb, l_open, sb, fault);
 }
 

@@ -38,6 +38,7 @@ struct hcb_sandbox {
     int64_t deadline_ns; /* then: of CPU time; 0 until the clock is first read */
     unsigned work;       /* and units of hcb_sandbox_tick since then */
     size_t pressure;     /* bytes in use from which all garbage is collected */
+    int base;            /* values that stay at the bottom of the stack; the first is ours */
 };
 
 /* A state with its libraries. `owner` is found again by hcb_sandbox_owner(); the name
@@ -59,6 +60,17 @@ void hcb_sandbox_limits(struct hcb_sandbox *sb, const struct hcb_limits *limits)
  * with *fault. */
 int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg,
                     struct hcb_fault *fault);
+
+/* The same for what is called often. `push` is run in the state without Lua's protection, so it
+ * may do nothing that raises, but for want of memory: it leaves a function and its arguments on
+ * the stack and returns how many arguments; or -1: then fn is run, as above. What push wants to
+ * find again it may leave at the bottom of the stack, by hcb_sandbox_keep(). */
+typedef int hcb_push_fn(lua_State *L, void *arg);
+int hcb_sandbox_call(struct hcb_sandbox *sb, hcb_push_fn *push, lua_CFunction fn, void *arg,
+                     struct hcb_fault *fault);
+
+/* The first n values of the stack stay from now on; the very first is the sandbox's own. */
+void hcb_sandbox_keep(lua_State *L, int n);
 
 /* Around several runs on one thread: what each would else set up for itself (the locale)
  * is set up once. They nest. */

@@ -25,15 +25,21 @@ static int raise_about(lua_State *L, struct hcb_script *s, const char *text)
 
 /* Runs fn inside, see hcb_sandbox_run. What a state that was stopped had in the making is
  * of no use to the next one. */
-static int enter(struct hcb_script *s, lua_CFunction fn, void *arg, struct hcb_fault *fault)
+static int enter_by(struct hcb_script *s, hcb_push_fn *push, lua_CFunction fn, void *arg,
+                    struct hcb_fault *fault)
 {
-    int status = hcb_sandbox_run(&s->box, fn, arg, fault);
+    int status = hcb_sandbox_call(&s->box, push, fn, arg, fault);
     if (s->box.dead != HCB_FINE) {
         hcb_buf_release(&s->scratch);
         hcb_value_release(&s->scratch_value);
         hcb_buf_release(&s->module.text);
     }
     return status;
+}
+
+static int enter(struct hcb_script *s, lua_CFunction fn, void *arg, struct hcb_fault *fault)
+{
+    return enter_by(s, NULL, fn, arg, fault);
 }
 
 /* ---- set-up ---------------------------------------------------------------- */
@@ -219,6 +225,7 @@ static int l_apply_params(lua_State *L)
     const struct hcb_value *changed = lua_touserdata(L, 1);
     struct hcb_script *s = hcb_script_of(L);
     int args = 1;
+    hcb_lua_forget_env(L, s);
     if (s->is_table) {
         lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_SELF); // self
         for (size_t i = 0; s->declares && i < changed->u.map.n; i++) {
@@ -539,6 +546,53 @@ static int l_handle(lua_State *L)
     return 0;
 }
 
+/* At the bottom of the stack, once handle has been called: self (or the globals), env, the
+ * name "handle", and that of the last event. */
+enum { HOLDER = 2, ENV, HANDLE, EVENT };
+
+static void keep_stack(lua_State *L, struct hcb_script *s)
+{
+    if (s->is_table)
+        lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_SELF);
+    else
+        lua_pushglobaltable(L);
+    lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_ENV);
+    lua_pushliteral(L, "handle");
+    lua_pushnil(L);
+    hcb_sandbox_keep(L, EVENT);
+}
+
+/* The name of the event, known by where the host has it. */
+static void set_event(lua_State *L, struct hcb_script *s, const char *event)
+{
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, event) != LUA_TSTRING) {
+        lua_pop(L, 1);
+        lua_pushstring(L, event);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, event);
+    }
+    lua_replace(L, EVENT);
+    s->event = event;
+}
+
+/* handle and its arguments, as l_handle would find them; -1 where only that can. */
+static int push_handle(lua_State *L, void *event)
+{
+    struct hcb_script *s = hcb_script_of(L);
+    if (lua_gettop(L) < EVENT)
+        keep_stack(L, s);
+    if (s->event != event)
+        set_event(L, s, event);
+    lua_pushvalue(L, HANDLE);
+    if (lua_rawget(L, HOLDER) != LUA_TFUNCTION || !hcb_lua_refresh_env(L, s, ENV))
+        return -1;
+    if (s->is_table)
+        lua_pushvalue(L, HOLDER);
+    lua_pushvalue(L, EVENT);
+    lua_pushvalue(L, ENV);
+    return s->is_table ? 3 : 2;
+}
+
 static int l_attach(lua_State *L)
 {
     struct hcb_script *s = hcb_script_of(L);
@@ -552,6 +606,7 @@ static int l_attach(lua_State *L)
 static int l_close(lua_State *L)
 {
     struct hcb_script *s = hcb_script_of(L);
+    hcb_lua_forget_env(L, s);
     if (s->is_table && push_hook(L, s, "close"))
         lua_call(L, 1, 0);
     return 0;
@@ -562,6 +617,7 @@ static int l_save(lua_State *L)
     struct hcb_value *out = lua_touserdata(L, 1);
     struct hcb_script *s = hcb_script_of(L);
     struct hcb_err err;
+    hcb_lua_forget_env(L, s);
     if (!s->is_table || !push_hook(L, s, "save"))
         return 0;
     lua_call(L, 1, 1);
@@ -576,6 +632,7 @@ static int l_restore(lua_State *L)
 {
     const struct hcb_value *saved = lua_touserdata(L, 1);
     struct hcb_script *s = hcb_script_of(L);
+    hcb_lua_forget_env(L, s);
     if (!s->is_table || !push_hook(L, s, "restore"))
         return 0;
     hcb_value_to_lua(L, saved);
@@ -593,13 +650,13 @@ static int call_host(hotcb_lazy_fn *fn, void *user, struct hotcb_env *env, const
     return rc;
 }
 
-static int run_with_env(struct hcb_script *s, lua_CFunction fn, const char *event,
-                        struct hotcb_env *env, struct hcb_fault *fault)
+static int run_with_env(struct hcb_script *s, hcb_push_fn *push, lua_CFunction fn,
+                        const char *event, struct hotcb_env *env, struct hcb_fault *fault)
 {
     s->env = env;
     s->call++;
     env->call_host = call_host;
-    int status = enter(s, fn, (void *)(uintptr_t)event, fault);
+    int status = enter_by(s, push, fn, (void *)(uintptr_t)event, fault);
     s->env = NULL;
     return status;
 }
@@ -619,12 +676,12 @@ void hcb_script_call_log(hotcb_log_fn *fn, void *user, enum hotcb_level level, c
 int hcb_script_handle(struct hcb_script *s, const char *event, struct hotcb_env *env,
                       struct hcb_fault *fault)
 {
-    return run_with_env(s, l_handle, event, env, fault);
+    return run_with_env(s, push_handle, l_handle, event, env, fault);
 }
 
 int hcb_script_attach(struct hcb_script *s, struct hotcb_env *env, struct hcb_fault *fault)
 {
-    return run_with_env(s, l_attach, NULL, env, fault);
+    return run_with_env(s, NULL, l_attach, NULL, env, fault);
 }
 
 int hcb_script_close(struct hcb_script *s, struct hcb_fault *fault)

@@ -65,6 +65,7 @@ void hcb_script_call_log(hotcb_log_fn *fn, void *user, enum hotcb_level level, c
 
 /* Calls into the script. 0, or -1 with *fault. A hook that is not there is fine. */
 int hcb_script_attach(struct hcb_script *s, struct hotcb_env *env, struct hcb_fault *fault);
+/* `event` is the same text at the same place as long as the script lives. */
 int hcb_script_handle(struct hcb_script *s, const char *event, struct hotcb_env *env,
                       struct hcb_fault *fault);
 int hcb_script_close(struct hcb_script *s, struct hcb_fault *fault);

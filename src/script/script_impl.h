@@ -5,6 +5,16 @@
 #include "script/sandbox.h"
 #include "script/script.h"
 
+/* Fields of env that a script has read are set in its table before each call, as they would
+ * be in a plain one; what it does not read costs nothing. All are learnt anew now and then. */
+#define HCB_HOT 8
+struct hcb_hot {
+    uint64_t env;           /* serial of the env that the numbers are of */
+    unsigned n;
+    uint32_t slot[HCB_HOT]; /* their numbers in it */
+    unsigned calls;
+};
+
 struct hcb_script {
     struct hcb_sandbox box;
     char *id, *framework, *symbol, *chunkname;
@@ -22,15 +32,18 @@ struct hcb_script {
     struct hcb_buf dropped;
 
     struct hotcb_env *env; /* during a call that has one */
+    const char *event;     /* of the last call of handle */
     uint64_t call;         /* number of that call: what belongs to another one is gone */
     bool env_written;      /* the script wrote into env: to be cleared */
+    struct hcb_hot hot;
     struct hcb_buf scratch;          /* for C functions that Lua may unwind */
     unsigned char *stage;            /* of tensors on a device; made when one is first read */
     struct hcb_value scratch_value;
     struct hcb_module module;
 };
 
-/* Keys of the Lua registry. */
+/* Keys of the Lua registry. Of numbers: the names of hot fields, from here on. */
+#define HCB_KEY_HOT 100
 #define HCB_KEY_SELF "hcb.self"       /* the script's table */
 #define HCB_KEY_ENV "hcb.env"         /* the table that handle gets */
 #define HCB_KEY_GROUPS "hcb.groups"   /* group name -> table */
@@ -51,6 +64,9 @@ void hcb_lua_load_text(lua_State *L, const char *text, size_t n, const char *chu
 
 void hcb_lua_push_tensor(lua_State *L, const struct hcb_tensor *t); /* -> view of this call */
 void hcb_lua_push_env(lua_State *L, struct hcb_script *s); /* -> env, cleared of writes */
+void hcb_lua_forget_env(lua_State *L, struct hcb_script *s); /* no call with an env goes on */
+/* Sets the hot fields of the table at idx; false: it has to be pushed anew. Raises nothing. */
+bool hcb_lua_refresh_env(lua_State *L, struct hcb_script *s, int idx);
 int hcb_lua_log(lua_State *L, enum hotcb_level level, int first); /* queues args from `first` */
 int hcb_lua_scalar(lua_State *L);                                 /* hotcb.scalar and others */
 int hcb_lua_histogram(lua_State *L);

@@ -35,8 +35,9 @@
  *   while a script runs, so that nothing of the host's is interrupted. Where
  *   the signal is blocked, a slower and weaker guard stands in: "guard" in
  *   hotcb.status.json is then "count hook" instead of "timer". That it is
- *   blocked is seen within 4 ms: a host that blocks it only sometimes should do
- *   so before the run is opened.
+ *   blocked is seen at the next tick of the kernel's clock, which has 100 to 1000
+ *   a second: a host that blocks it only sometimes should do so before the run is
+ *   opened.
  * Fork. A child may call every function on the handle: they do nothing there
  *   (EINVAL). The parent goes on as the owner. A child may open runs of its own.
  * Locale. Callbacks run in the C locale; the host's own code never does.

@@ -1,65 +1,29 @@
-/* The kernels for x86-64 processors with AVX2, FMA and F16C; see kernels.h. Two ways through a
- * block: a fast one, which takes all for finite and of ordinary size, and where its sums show
- * that this is not so, a careful one. Knows no shapes. */
+/* The kernels for x86-64 processors with AVX2, FMA and F16C; see kernels.h and blocks.h. Knows
+ * no shapes. */
 #include "stats/kernels.h"
 
 #ifdef HCB_HAS_AVX2
 
+#include "stats/blocks.h"
 #include "stats/convert.h"
-#include "stats/moments.h"
 
 #include <immintrin.h>
 #include <math.h>
+#include <string.h>
 
 #define AVX2 __attribute__((target("avx2,fma,f16c")))
 #define AVX2_INLINE AVX2 __attribute__((always_inline)) static inline
 
+/* Of an element that is not f64. */
+#define BYTES(dtype) ((dtype) == HCB_F32 ? 4 : 2)
+
 /* Bytes that memory is asked for ahead of the work. */
 #define AHEAD 8192
-
-/* Elements that the fast way takes with one shift: so many, or at the end up to twice that. */
-#define FAST 4096
-
-/* Fewer than these go the careful way at once. */
-#define FEW 128
-
-/* Elements whose mean is the shift where no other is known. */
-#define FIRST 32
-
-/* Elements whose sums are made in f32, four in each lane of two accumulators, before they go
- * on in double: so few that roundings which all go the same way stay within 1e-7 too. */
-#define GROUP 64
-
-/* A smaller sum of squares in f32 may have lost some to underflow. */
-#define SQUARES_MIN 1e-30
-
-/* Of one block. */
-struct sums {
-    double sum, squares; /* of x - shift, for finite x */
-    double min, max;
-    int64_t n, zeros, nan, inf; /* n: finite ones */
-};
-
-/* The lanes in which these are kept. */
-struct range {
-    __m256 min, max;
-    __m256i zeros;
-};
 
 static void fetch_ahead(const unsigned char *data, int bytes)
 {
     for (int i = 0; i < bytes; i += 64) /* as a number: it may lead out of the tensor */
         _mm_prefetch((const char *)((uintptr_t)data + AHEAD + (unsigned)i), _MM_HINT_T0);
-}
-
-AVX2_INLINE __m256 load8(const unsigned char *data, enum hcb_dtype dtype)
-{
-    if (dtype == HCB_F32)
-        return _mm256_loadu_ps((const float *)(const void *)data);
-    __m128i halves = _mm_loadu_si128((const __m128i *)(const void *)data);
-    if (dtype == HCB_F16)
-        return _mm256_cvtph_ps(halves);
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
 }
 
 AVX2_INLINE __m256d widen_low(__m256 x)
@@ -76,6 +40,21 @@ AVX2_INLINE __m256d widen_high(__m256 x)
 AVX2_INLINE __m256d widen_sum(__m256 x)
 {
     return _mm256_add_pd(widen_low(x), widen_high(x));
+}
+
+/* 8 elements of 16 bits as floats. */
+AVX2_INLINE __m256 widen(__m128i halves, enum hcb_dtype dtype)
+{
+    if (dtype == HCB_F16)
+        return _mm256_cvtph_ps(halves);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+}
+
+AVX2_INLINE __m256 load8(const unsigned char *data, enum hcb_dtype dtype)
+{
+    if (dtype == HCB_F32)
+        return _mm256_loadu_ps((const float *)(const void *)data);
+    return widen(_mm_loadu_si128((const __m128i *)(const void *)data), dtype);
 }
 
 AVX2_INLINE double total(__m256d x)
@@ -98,111 +77,250 @@ AVX2_INLINE __m256i add_mask(__m256i count, __m256 mask)
     return _mm256_add_epi32(count, _mm256_castps_si256(mask));
 }
 
-AVX2_INLINE struct range no_range(void)
+AVX2_INLINE float least_of(__m256 x)
 {
-    return (struct range){_mm256_set1_ps(INFINITY), _mm256_set1_ps(-INFINITY),
-                          _mm256_setzero_si256()};
+    __m128 y = _mm_min_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    y = _mm_min_ps(y, _mm_movehl_ps(y, y));
+    return _mm_cvtss_f32(_mm_min_ss(y, _mm_movehdup_ps(y)));
 }
 
-AVX2_INLINE void set_range(struct sums *out, const struct range *r)
+/* ---- range: min, max, zeros ---- */
+
+/* For f32 min and max are floats. For 16 bits they are found in the integers that the elements
+ * are: negative ones are the larger the farther from 0 they are, in signed order too, where
+ * they are all below the others. */
+struct range {
+    __m256 min, max;
+    __m256i lowest, highest; /* in unsigned order */
+    __m256i top;             /* the highest in signed order */
+    __m256i zeros;
+};
+
+AVX2_INLINE struct range no_range(void)
 {
-    __m128 min = _mm_min_ps(_mm256_castps256_ps128(r->min), _mm256_extractf128_ps(r->min, 1));
-    __m128 max = _mm_max_ps(_mm256_castps256_ps128(r->max), _mm256_extractf128_ps(r->max, 1));
-    min = _mm_min_ps(min, _mm_movehl_ps(min, min));
-    max = _mm_max_ps(max, _mm_movehl_ps(max, max));
-    min = _mm_min_ss(min, _mm_shuffle_ps(min, min, 1));
-    max = _mm_max_ss(max, _mm_shuffle_ps(max, max, 1));
-    out->min = (double)_mm_cvtss_f32(min);
-    out->max = (double)_mm_cvtss_f32(max);
+    return (struct range){
+        .min = _mm256_set1_ps(INFINITY), .max = _mm256_set1_ps(-INFINITY),
+        .lowest = _mm256_set1_epi16(-1), .highest = _mm256_setzero_si256(),
+        .top = _mm256_set1_epi16(INT16_MIN), .zeros = _mm256_setzero_si256(),
+    };
+}
+
+AVX2_INLINE void see_floats(struct range *r, __m256 x)
+{
+    r->min = _mm256_min_ps(r->min, x);
+    r->max = _mm256_max_ps(r->max, x);
+    r->zeros = add_mask(r->zeros, _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_EQ_OQ));
+}
+
+AVX2_INLINE void see_halves(struct range *r, __m256i x)
+{
+    __m256i twice = _mm256_add_epi16(x, x); /* that has no sign */
+    r->lowest = _mm256_min_epu16(r->lowest, x);
+    r->highest = _mm256_max_epu16(r->highest, x);
+    r->top = _mm256_max_epi16(r->top, x);
+    r->zeros = _mm256_add_epi16(r->zeros, _mm256_cmpeq_epi16(twice, _mm256_setzero_si256()));
+}
+
+AVX2_INLINE void set_range_of_floats(struct hcb_sums *out, const struct range *r)
+{
+    out->min = (double)least_of(r->min);
+    out->max = -(double)least_of(_mm256_sub_ps(_mm256_setzero_ps(), r->max));
     out->zeros = count_of(r->zeros);
+}
+
+/* The least in unsigned order, of what was turned round by `turn`. */
+AVX2_INLINE unsigned least(__m256i x, int turn)
+{
+    x = _mm256_xor_si256(x, _mm256_set1_epi16((short)turn));
+    __m128i y = _mm_min_epu16(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
+    return (unsigned)(_mm_cvtsi128_si32(_mm_minpos_epu16(y)) & 0xffff) ^ (unsigned)turn;
+}
+
+/* Where there are negative ones, the least is the highest in unsigned order; where all are
+ * negative, the largest is the lowest. */
+AVX2_INLINE void set_range_of_halves(struct hcb_sums *out, const struct range *r,
+                                     enum hcb_dtype dtype)
+{
+    unsigned lowest = least(r->lowest, 0), highest = least(r->highest, 0xffff);
+    unsigned top = least(r->top, 0x7fff);
+    unsigned min = highest & 0x8000 ? highest : lowest, max = lowest & 0x8000 ? lowest : top;
+    __m128i both = _mm_cvtsi32_si128((int)(min | max << 16));
+    __m128 x = _mm256_castps256_ps128(widen(both, dtype));
+    out->min = (double)_mm_cvtss_f32(x);
+    out->max = (double)_mm_cvtss_f32(_mm_movehdup_ps(x));
+    out->zeros = count_of(_mm256_madd_epi16(r->zeros, _mm256_set1_epi16(1)));
 }
 
 /* ---- fast: f32 and what is widened to it ---- */
 
-/* The sums of a group's differences and of their squares. */
-struct group {
-    __m256 sum[2], squares[2];
+/* Sums in f32 of differences and of their squares. They are made of pairs, and of pairs of
+ * those, before they go on in double: on its way there a value meets so few roundings that it
+ * does no harm if all go the same way. */
+struct part {
+    __m256 sum, squares;
 };
-
-/* Additions are multiplications by 1 with addition: on some processors these go through
- * other units than minima, maxima and comparisons, and the result is the same. */
-AVX2_INLINE void take8(struct group *g, int which, struct range *r, __m256 x, __m256 shift)
-{
-    const __m256 one = _mm256_set1_ps(1);
-    r->min = _mm256_min_ps(r->min, x);
-    r->max = _mm256_max_ps(r->max, x);
-    r->zeros = add_mask(r->zeros, _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_EQ_OQ));
-    __m256 d = _mm256_fmsub_ps(x, one, shift);
-    g->sum[which] = _mm256_fmadd_ps(d, one, g->sum[which]);
-    g->squares[which] = _mm256_fmadd_ps(d, d, g->squares[which]);
-}
-
-/* n elements, fewer than 8; what fills the lanes up is left out. */
-AVX2_INLINE void take_part(struct group *g, struct range *r, const unsigned char *data, int64_t n,
-                           enum hcb_dtype dtype, __m256 shift)
-{
-    const __m256 infinity = _mm256_set1_ps(INFINITY), low = _mm256_set1_ps(-INFINITY);
-    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    __m256 is_there = _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lanes));
-    unsigned char part[32] = {0};
-    memcpy(part, data, (size_t)n * (dtype == HCB_F32 ? 4 : 2));
-    __m256 x = load8(part, dtype);
-    __m256 zero = _mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_EQ_OQ);
-    r->min = _mm256_min_ps(r->min, _mm256_blendv_ps(infinity, x, is_there));
-    r->max = _mm256_max_ps(r->max, _mm256_blendv_ps(low, x, is_there));
-    r->zeros = add_mask(r->zeros, _mm256_and_ps(zero, is_there));
-    __m256 d = _mm256_and_ps(_mm256_sub_ps(x, shift), is_there);
-    g->sum[1] = _mm256_add_ps(g->sum[1], d);
-    g->squares[1] = _mm256_fmadd_ps(d, d, g->squares[1]);
-}
 
 struct fast {
     struct range range;
     __m256d sum, squares;
+    int surplus; /* zeros that were counted too many */
 };
 
-/* n elements, GROUP or fewer: at most four go into a lane. */
-AVX2_INLINE void take_group(struct fast *f, const unsigned char *data, int64_t n, __m256 shift,
-                            enum hcb_dtype dtype)
+/* How elements are taken. */
+struct how {
+    enum hcb_dtype dtype;
+    bool is_shifted; /* if not, the shift is 0 */
+    __m256 shift;
+};
+
+struct loaded {
+    __m256 x[2];
+    __m256i place[2]; /* of each of them, from 0 */
+};
+
+/* Places from a on and from b on, each `step` further. */
+#define PLACE(a, step)                                                                         \
+    _mm256_setr_epi32(a, (a) + (step), (a) + 2 * (step), (a) + 3 * (step), (a) + 4 * (step),   \
+                      (a) + 5 * (step), (a) + 6 * (step), (a) + 7 * (step))
+#define PLACES(a, b, step) {PLACE(a, step), PLACE(b, step)}
+
+AVX2_INLINE struct loaded load_floats(struct range *r, const unsigned char *data)
 {
-    const int bytes = dtype == HCB_F32 ? 4 : 2;
-    struct group g;
-    g.sum[0] = g.sum[1] = g.squares[0] = g.squares[1] = _mm256_setzero_ps();
-    for (; n >= 16; n -= 16, data += 16 * bytes) {
-        take8(&g, 0, &f->range, load8(data, dtype), shift);
-        take8(&g, 1, &f->range, load8(data + 8 * bytes, dtype), shift);
-    }
-    if (n >= 8) {
-        take8(&g, 0, &f->range, load8(data, dtype), shift);
-        n -= 8, data += 8 * bytes;
-    }
-    if (n > 0)
-        take_part(&g, &f->range, data, n, dtype, shift);
-    g.sum[0] = _mm256_add_ps(g.sum[0], g.sum[1]);
-    g.squares[0] = _mm256_add_ps(g.squares[0], g.squares[1]);
-    f->sum = _mm256_add_pd(f->sum, widen_sum(g.sum[0]));
-    f->squares = _mm256_add_pd(f->squares, widen_sum(g.squares[0]));
+    struct loaded l = {{load8(data, HCB_F32), load8(data + 32, HCB_F32)}, PLACES(0, 8, 1)};
+    see_floats(r, l.x[0]);
+    see_floats(r, l.x[1]);
+    return l;
 }
 
-AVX2_INLINE void sum_fast(struct sums *out, const unsigned char *data, int64_t n, float by,
-                          enum hcb_dtype dtype)
+AVX2_INLINE struct loaded load_f16(struct range *r, const unsigned char *data)
 {
-    const int bytes = dtype == HCB_F32 ? 4 : 2;
-    const __m256 shift = _mm256_set1_ps(by);
-    struct fast f;
-    f.range = no_range();
-    f.sum = f.squares = _mm256_setzero_pd();
-    out->n = n;
-    for (; n >= GROUP; n -= GROUP, data += GROUP * bytes) {
-        fetch_ahead(data, GROUP * bytes);
-        take_group(&f, data, GROUP, shift, dtype);
+    see_halves(r, _mm256_loadu_si256((const __m256i *)(const void *)data));
+    return (struct loaded){{load8(data, HCB_F16), load8(data + 16, HCB_F16)}, PLACES(0, 8, 1)};
+}
+
+/* Those at even places, those at odd ones. */
+AVX2_INLINE struct loaded load_bf16(struct range *r, const unsigned char *data)
+{
+    const __m256i upper = _mm256_set1_epi32((int)0xffff0000);
+    __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)data);
+    see_halves(r, x);
+    return (struct loaded){{_mm256_castsi256_ps(_mm256_slli_epi32(x, 16)),
+                            _mm256_castsi256_ps(_mm256_and_si256(x, upper))}, PLACES(0, 1, 2)};
+}
+
+AVX2_INLINE struct loaded load(struct range *r, const unsigned char *data, enum hcb_dtype dtype)
+{
+    return dtype == HCB_F32 ? load_floats(r, data)
+        : dtype == HCB_F16 ? load_f16(r, data) : load_bf16(r, data);
+}
+
+/* Additions are multiplications by 1 with addition: on some processors these go through
+ * other units than minima, maxima and comparisons, and the result is the same. */
+AVX2_INLINE __m256 sum_of(__m256 a, __m256 b)
+{
+    return _mm256_fmadd_ps(a, _mm256_set1_ps(1), b);
+}
+
+/* n elements, 1 to 16; there are 16 to load. */
+AVX2_INLINE struct part take(struct fast *f, const unsigned char *data, int n,
+                             const struct how *how)
+{
+    struct loaded l = load(&f->range, data, how->dtype);
+    for (int i = 0; i < 2; i++) {
+        if (how->is_shifted)
+            l.x[i] = _mm256_fmsub_ps(l.x[i], _mm256_set1_ps(1), how->shift);
+        if (n < 16) {
+            __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(n), l.place[i]);
+            l.x[i] = _mm256_and_ps(l.x[i], _mm256_castsi256_ps(there));
+        }
+    }
+    __m256 square = _mm256_mul_ps(l.x[0], l.x[0]);
+    return (struct part){sum_of(l.x[0], l.x[1]), _mm256_fmadd_ps(l.x[1], l.x[1], square)};
+}
+
+AVX2_INLINE struct part both(struct part a, struct part b)
+{
+    return (struct part){sum_of(a.sum, b.sum), sum_of(a.squares, b.squares)};
+}
+
+AVX2_INLINE struct part take16(struct fast *f, const unsigned char *data, const struct how *how)
+{
+    return take(f, data, 16, how);
+}
+
+/* Twice what `of` takes, which is n elements. */
+#define TWICE(name, of, n)                                                                     \
+    AVX2_INLINE struct part name(struct fast *f, const unsigned char *data,                    \
+                                 const struct how *how)                                        \
+    {                                                                                          \
+        struct part a = of(f, data, how);                                                      \
+        return both(a, of(f, data + n * BYTES(how->dtype), how));                              \
+    }
+
+TWICE(take32, take16, 16)
+TWICE(take64, take32, 32)
+TWICE(take128, take64, 64)
+
+AVX2_INLINE void add_part(struct fast *f, struct part p)
+{
+    f->sum = _mm256_add_pd(f->sum, widen_sum(p.sum));
+    f->squares = _mm256_add_pd(f->squares, widen_sum(p.squares));
+}
+
+/* n elements, fewer than 16, made 16 by the first of them, which leaves min and max as they
+ * are. */
+AVX2_INLINE void take_rest(struct fast *f, const unsigned char *data, int n, const struct how *how)
+{
+    const int bytes = BYTES(how->dtype);
+    unsigned char rest[64];
+    memcpy(rest, data, (size_t)(n * bytes));
+    for (int i = n; i < 16; i++)
+        memcpy(rest + i * bytes, data, (size_t)bytes);
+    add_part(f, take(f, rest, n, how));
+    if (_mm256_cvtss_f32(load8(rest, how->dtype)) == 0)
+        f->surplus = 16 - n;
+}
+
+AVX2_INLINE void take_all(struct fast *f, const unsigned char *data, int64_t n,
+                          const struct how *how)
+{
+    const int bytes = BYTES(how->dtype);
+    for (; n >= 128; n -= 128, data += 128 * bytes) {
+        fetch_ahead(data, 128 * bytes);
+        add_part(f, take128(f, data, how));
+    }
+    for (; n >= 32; n -= 32, data += 32 * bytes)
+        add_part(f, take32(f, data, how));
+    if (n >= 16) {
+        add_part(f, take16(f, data, how));
+        n -= 16, data += 16 * bytes;
     }
     if (n > 0)
-        take_group(&f, data, n, shift, dtype);
+        take_rest(f, data, (int)n, how);
+}
+
+AVX2_INLINE void sum_fast_as(struct hcb_sums *out, const unsigned char *data, int64_t n,
+                             const struct how *how)
+{
+    struct fast f = {no_range(), _mm256_setzero_pd(), _mm256_setzero_pd(), 0};
+    take_all(&f, data, n, how);
+    *out = (struct hcb_sums){.n = n};
     out->sum = total(f.sum);
     out->squares = total(f.squares);
-    out->nan = out->inf = 0;
-    set_range(out, &f.range);
+    if (how->dtype == HCB_F32)
+        set_range_of_floats(out, &f.range);
+    else
+        set_range_of_halves(out, &f.range, how->dtype);
+    out->zeros -= f.surplus;
+}
+
+AVX2_INLINE void sum_fast(struct hcb_sums *out, const unsigned char *data, int64_t n,
+                          float shift, enum hcb_dtype dtype)
+{
+    if (shift == 0)
+        sum_fast_as(out, data, n, &(struct how){dtype, false, _mm256_setzero_ps()});
+    else
+        sum_fast_as(out, data, n, &(struct how){dtype, true, _mm256_set1_ps(shift)});
 }
 
 /* ---- careful: in double, which holds all squares of f32 ---- */
@@ -248,11 +366,11 @@ AVX2_INLINE void take8_carefully(struct careful *c, __m256 x, __m256 shift, bool
     take4(c, 1, widen_high(x), widen_high(shift));
 }
 
-/* n below 2 * FAST. Without has_odd the squares are not finite if something is odd. */
-AVX2_INLINE void sum_carefully(struct sums *out, const unsigned char *data, int64_t n, float by,
-                               enum hcb_dtype dtype, bool has_odd)
+/* Without has_odd the squares are not finite if something is odd. */
+AVX2_INLINE void sum_carefully_as(struct hcb_sums *out, const unsigned char *data, int64_t n,
+                                  float by, enum hcb_dtype dtype, bool has_odd)
 {
-    const int bytes = dtype == HCB_F32 ? 4 : 2;
+    const int bytes = BYTES(dtype);
     const __m256 shift = _mm256_set1_ps(by);
     const __m256d zero = _mm256_setzero_pd();
     struct careful c;
@@ -275,135 +393,18 @@ AVX2_INLINE void sum_carefully(struct sums *out, const unsigned char *data, int6
     out->inf = odd - out->nan;
     out->sum = total(_mm256_add_pd(c.sum[0], c.sum[1]));
     out->squares = total(_mm256_add_pd(c.squares[0], c.squares[1]));
-    set_range(out, &c.range);
+    set_range_of_floats(out, &c.range);
 }
 
-/* ---- a block into the whole ---- */
-
-static void add_counts(struct hcb_stats_work *w, const struct sums *s)
+AVX2_INLINE void sum_carefully(struct hcb_sums *out, const unsigned char *data, int64_t n,
+                               float shift, enum hcb_dtype dtype)
 {
-    w->finite += s->n;
-    w->nan += s->nan;
-    w->inf += s->inf;
-    w->zeros += s->zeros;
-    w->min = s->min < w->min ? s->min : w->min;
-    w->max = s->max > w->max ? s->max : w->max;
+    sum_carefully_as(out, data, n, shift, dtype, false);
+    if (!hcb_is_finite(out->squares))
+        sum_carefully_as(out, data, n, shift, dtype, true);
 }
 
-/* `shift` is told from the origin of the moments. */
-static void add_sums(struct hcb_stats_work *w, const struct sums *s, double shift, double origin)
-{
-    add_counts(w, s);
-    if (s->n == 0)
-        return;
-    double n = (double)s->n, mean = s->sum / n, m2 = s->squares - s->sum * mean;
-    if (s->min == s->max)
-        hcb_moments_add(&w->sum, n, s->min - origin, 0);
-    else
-        hcb_moments_add(&w->sum, n, shift + mean, m2 > 0 ? m2 : 0);
-}
-
-/* Whether the shift is so far from the mean that the difference of the sums is inexact. */
-static bool is_far(const struct sums *s)
-{
-    return s->sum * s->sum * 5 > s->squares * (double)s->n;
-}
-
-/* The mean so far, or for the first ones the first of them, if that is a number. In double,
- * where it is in relation to the block makes no difference that could be seen. */
-static double careful_shift(const struct hcb_stats_work *w, const unsigned char *data,
-                            enum hcb_dtype dtype)
-{
-    double shift = w->sum.mean;
-    if (w->sum.n == 0)
-        hcb_to_doubles(dtype, data, 1, &shift);
-    return shift;
-}
-
-AVX2 static void take_carefully(struct hcb_stats_work *w, const unsigned char *data, int64_t n,
-                                enum hcb_dtype dtype)
-{
-    struct sums s;
-    float shift = (float)careful_shift(w, data, dtype);
-    sum_carefully(&s, data, n, shift, dtype, false);
-    if (!hcb_is_finite(s.squares)) {
-        sum_carefully(&s, data, n, shift, dtype, true);
-        if (!hcb_is_finite((double)shift) && s.n > 0) { /* now some number is known */
-            shift = (float)s.min;
-            sum_carefully(&s, data, n, shift, dtype, true);
-        }
-    }
-    add_sums(w, &s, (double)shift, 0);
-}
-
-/* Stands for the mean of all, where no other is known. */
-AVX2_INLINE float first_mean(const unsigned char *data, enum hcb_dtype dtype)
-{
-    const int bytes = dtype == HCB_F32 ? 4 : 2;
-    __m256 a = _mm256_add_ps(load8(data, dtype), load8(data + 8 * bytes, dtype));
-    __m256 b = _mm256_add_ps(load8(data + 16 * bytes, dtype), load8(data + 24 * bytes, dtype));
-    a = _mm256_add_ps(a, b);
-    return (float)(total(widen_sum(a)) / FIRST);
-}
-
-/* Whether sums in f32 are good enough: all was finite; no square was lost; the shift was not
- * far off; and no few values are most of it, so that roundings even out. */
-static bool is_exact(const struct sums *s, double shift)
-{
-    double below = shift - s->min, above = s->max - shift, most = below > above ? below : above;
-    if (!hcb_is_finite(s->squares))
-        return false;
-    if (s->min == s->max)
-        return true;
-    return s->squares >= SQUARES_MIN && !is_far(s) && most * most * 16 <= s->squares;
-}
-
-AVX2_INLINE void take_fast(struct hcb_stats_work *w, const unsigned char *data, int64_t n,
-                           enum hcb_dtype dtype)
-{
-    struct sums s;
-    float shift = w->sum.n > 0 ? (float)w->sum.mean : first_mean(data, dtype);
-    sum_fast(&s, data, n, shift, dtype);
-    if (is_exact(&s, (double)shift))
-        add_sums(w, &s, (double)shift, 0);
-    else
-        take_carefully(w, data, n, dtype);
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-AVX2_INLINE void take(struct hcb_stats_work *w, const unsigned char *data, int64_t n,
-                      enum hcb_dtype dtype)
-{
-    const int bytes = dtype == HCB_F32 ? 4 : 2;
-    int64_t count;
-    for (; n >= FEW; n -= count, data += count * bytes) {
-        count = n < 2 * FAST ? n : FAST;
-        take_fast(w, data, count, dtype);
-    }
-    if (n > 0)
-        take_carefully(w, data, n, dtype);
-}
-
-AVX2 static void take_f32(struct hcb_stats_work *w, const unsigned char *data, int64_t n)
-{
-    take(w, data, n, HCB_F32);
-}
-
-AVX2 static void take_f16(struct hcb_stats_work *w, const unsigned char *data, int64_t n)
-{
-    take(w, data, n, HCB_F16);
-}
-
-AVX2 static void take_bf16(struct hcb_stats_work *w, const unsigned char *data, int64_t n)
-{
-    take(w, data, n, HCB_BF16);
-}
-
-/* ---- f64: fast, or as in plain C ---- */
+/* ---- f64 ---- */
 
 struct range64 {
     __m256d min, max;
@@ -428,7 +429,7 @@ AVX2_INLINE void take4_f64(struct group64 *g, int which, struct range64 *r,
     g->squares[which] = _mm256_fmadd_pd(d, d, g->squares[which]);
 }
 
-AVX2_INLINE void set_range64(struct sums *out, const struct range64 *r)
+AVX2_INLINE void set_range64(struct hcb_sums *out, const struct range64 *r)
 {
     double min[4], max[4];
     int64_t zeros[4];
@@ -445,14 +446,14 @@ AVX2_INLINE void set_range64(struct sums *out, const struct range64 *r)
 }
 
 /* n is a multiple of 8, and above 0. */
-AVX2 static void sum_f64(struct sums *out, const unsigned char *data, int64_t n, double by)
+AVX2 static void sum_f64(struct hcb_sums *out, const unsigned char *data, int64_t n, double by)
 {
     const __m256d zero = _mm256_setzero_pd(), shift = _mm256_set1_pd(by);
     const double infinity = (double)INFINITY;
     struct range64 r = {_mm256_set1_pd(infinity), _mm256_set1_pd(-infinity),
                         _mm256_setzero_si256()};
     struct group64 g = {{zero, zero}, {zero, zero}};
-    *out = (struct sums){.n = n};
+    *out = (struct hcb_sums){.n = n};
     for (; n > 0; n -= 8, data += 64) {
         fetch_ahead(data, 64);
         take4_f64(&g, 0, &r, data, shift);
@@ -463,63 +464,16 @@ AVX2 static void sum_f64(struct sums *out, const unsigned char *data, int64_t n,
     set_range64(out, &r);
 }
 
-static void take_exactly(struct hcb_stats_work *w, const unsigned char *data, int64_t n)
-{
-    double x[HCB_BLOCK];
-    for (; n > 0; n -= HCB_BLOCK, data += sizeof(x)) {
-        int count = (int)smaller(n, HCB_BLOCK);
-        memcpy(x, data, (size_t)count * sizeof(*x));
-        hcb_take_doubles(w, x, count, true);
-    }
-}
-
-/* Whether the sums are those of the values, at the scale of the whole: squares of values of
- * this size are kept, or there was nothing to square. */
-static bool is_ordinary(struct hcb_stats_work *w, const struct sums *s)
-{
-    double magnitude = -s->min > s->max ? -s->min : s->max;
-    if (!hcb_is_finite(s->squares) || magnitude >= HCB_LARGE)
-        return false;
-    if (magnitude == 0)
-        return w->sum.scale == 0 || w->sum.origin == 0;
-    hcb_moments_raise(&w->sum, magnitude);
-    return w->sum.scale == 0;
-}
-
-static void take_block_f64(struct hcb_stats_work *w, const unsigned char *data, int64_t n)
-{
-    struct sums s;
-    double first;
-    memcpy(&first, data, sizeof(first));
-    if (!hcb_is_finite(first) || w->sum.scale > 0) {
-        take_exactly(w, data, n);
-        return;
-    }
-    if (w->sum.n == 0)
-        w->sum.origin = first;
-    double origin = w->sum.origin;
-    double shift = ldexp(w->sum.mean, w->sum.scale) + origin;
-    sum_f64(&s, data, n, shift);
-    if (is_far(&s) && s.min < s.max) {
-        shift += s.sum / (double)n;
-        sum_f64(&s, data, n, shift);
-    }
-    if (is_ordinary(w, &s))
-        add_sums(w, &s, shift - origin, origin);
-    else
-        take_exactly(w, data, n);
-}
-
 AVX2 static void take_f64(struct hcb_stats_work *w, const unsigned char *data, int64_t n)
 {
-    int64_t whole = n & ~(int64_t)7, count;
-    for (int64_t i = 0; i < whole; i += count) {
-        count = smaller(whole - i, FAST / 2);
-        take_block_f64(w, data + i * 8, count);
-    }
-    if (n > whole)
-        take_exactly(w, data + whole * 8, n - whole);
+    hcb_take_blocks64(sum_f64, 8, w, data, n);
 }
+
+/* ---- the rows ---- */
+
+HCB_BLOCK_KERNEL(AVX2, f32, HCB_F32)
+HCB_BLOCK_KERNEL(AVX2, f16, HCB_F16)
+HCB_BLOCK_KERNEL(AVX2, bf16, HCB_BF16)
 
 /* The compiler's library asks the processor once, before the program starts. Clang has no
  * name for F16C; all processors with AVX2 have it. */

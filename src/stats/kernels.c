@@ -3,6 +3,9 @@
 
 /* Best first. A processor that runs one of them runs all that follow. */
 static const struct hcb_kernels *const kernels[] = {
+#ifdef HCB_HAS_AVX512
+    &hcb_kernels_avx512,
+#endif
 #ifdef HCB_HAS_AVX2
     &hcb_kernels_avx2,
 #endif

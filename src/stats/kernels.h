@@ -7,7 +7,7 @@
 #include "stats/stats.h"
 
 struct hcb_kernels {
-    const char *name;   /* "scalar", "avx2" */
+    const char *name;   /* "scalar", "avx2", "avx512" */
     bool (*runs)(void); /* whether this processor can run them */
 
     /* Takes n elements of the type that stands in its name into w: counts, min, max, moments. */
@@ -29,7 +29,8 @@ extern const struct hcb_kernels hcb_kernels_scalar;
 
 #if defined(__x86_64__) && defined(__GNUC__) /* Clang defines it as well */
 #define HCB_HAS_AVX2
-extern const struct hcb_kernels hcb_kernels_avx2;
+#define HCB_HAS_AVX512
+extern const struct hcb_kernels hcb_kernels_avx2, hcb_kernels_avx512;
 #endif
 
 #endif

@@ -14,6 +14,10 @@ void hcb_moments_begin(struct hcb_moments *m, enum hcb_dtype dtype)
  * variances (1979). */
 void hcb_moments_add(struct hcb_moments *m, double n, double mean, double m2)
 {
+    if (m->n == 0) {
+        m->n = n, m->mean = mean, m->m2 = m2;
+        return;
+    }
     double both = m->n + n, part = n / both, delta = mean - m->mean;
     m->m2 += m2 + delta * delta * (m->n * part);
     m->mean += delta * part;

@@ -3,8 +3,10 @@
 #include "stats_rig.h"
 
 #include <fenv.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#define MOST 20000
+#define MOST 70000 /* more than two blocks of the kernels, and no whole number of them */
 
 static unsigned char store[MOST * 8 + 64];
 static long double values[MOST];
@@ -47,6 +49,27 @@ static long double zeros(enum hcb_dtype dtype, int64_t i)
 static long double sparse(enum hcb_dtype dtype, int64_t i)
 {
     return (void)dtype, i % 7 == 3 ? rig_normal() : 0;
+}
+
+static long double positive(enum hcb_dtype dtype, int64_t i)
+{
+    return (void)dtype, (void)i, fabs(rig_normal());
+}
+
+static long double negative(enum hcb_dtype dtype, int64_t i)
+{
+    return (void)dtype, (void)i, -fabs(rig_normal());
+}
+
+/* As what comes out of a rectifier. */
+static long double half_zeros(enum hcb_dtype dtype, int64_t i)
+{
+    return (void)dtype, (void)i, fmax(0, rig_normal());
+}
+
+static long double below_zero(enum hcb_dtype dtype, int64_t i)
+{
+    return (void)dtype, i % 3 ? -1 - rig_uniform() : -0.0L;
 }
 
 static long double two_values(enum hcb_dtype dtype, int64_t i)
@@ -161,7 +184,9 @@ static const struct {
     input of;
 } inputs[] = {
     {"normal", normal}, {"huge mean", huge_mean}, {"constant", constant}, {"zeros", zeros},
-    {"sparse", sparse}, {"two values", two_values}, {"huge and small", huge_and_small},
+    {"sparse", sparse}, {"positive", positive}, {"negative", negative},
+    {"half zeros", half_zeros}, {"below zero", below_zero},
+    {"two values", two_values}, {"huge and small", huge_and_small},
     {"two scales", two_scales}, {"falling scale", falling_scale},
     {"rising scale", rising_scale}, {"rising high", rising_high},
     {"tiny, then zeros", tiny_then_zeros}, {"huge, then zeros", huge_then_zeros},
@@ -225,6 +250,24 @@ static void test_any_alignment(void **state)
             struct hcb_tensor t = fill(store + offset, rig_floats[d], 900 + offset, huge_mean);
             check_all(&t, "misaligned");
         }
+}
+
+/* Behind the last element there is no memory. */
+static void test_nothing_behind_is_read(void **state)
+{
+    (void)state;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    unsigned char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(two != MAP_FAILED);
+    assert_int_equal(mprotect(two + page, page, PROT_NONE), 0);
+    for (size_t d = 0; d < RIG_FLOATS; d++)
+        for (int64_t n = 1; n <= 500; n++) {
+            size_t bytes = (size_t)n * hcb_dtype_bytes(rig_floats[d]);
+            struct hcb_tensor t = fill(two + page - bytes, rig_floats[d], n, huge_mean);
+            check_all(&t, "at the end of a page");
+        }
+    munmap(two, 2 * page);
 }
 
 static void test_one_odd_value_anywhere(void **state)
@@ -432,12 +475,66 @@ static void test_patterns(void **state)
     }
 }
 
+/* One value of the period, and of those that share a lane with it. */
+static double in_lanes(int row, int i, const double of[3])
+{
+    switch (row % 5) {
+    case 0: return i ? of[1] : of[0]; /* a large one, then small ones that are rounded to it */
+    case 1: return i % 8 ? of[1] : of[0];
+    case 2: return i / 16 % 2 ? of[1] : of[0];
+    case 3: return of[2] + (i % 16 ? of[1] : of[0]);
+    default: return i % 2 ? -of[0] : of[0] + of[1];
+    }
+}
+
+/* Periods that meet those of the lanes, so that each lane makes the same mistake each time. */
+static void test_patterns_in_lanes(void **state)
+{
+    (void)state;
+    enum { N = 8192 };
+    static const int periods[] = {8, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024};
+    static const enum hcb_dtype types[] = {HCB_F32, HCB_F16, HCB_BF16};
+    for (int row = 0; row < 1500; row++) {
+        enum hcb_dtype dtype = types[row % 3];
+        double of[3] = {1 + 3 * rig_uniform(), 0, 10 * rig_uniform() - 5};
+        of[1] = ldexp(1 + rig_uniform(), -(int)(rig_random() % 12));
+        for (int i = 0; i < N; i++) {
+            rig_put(store, dtype, i, in_lanes(row, i % periods[row % 11], of));
+            values[i] = rig_get_at(store + (size_t)i * hcb_dtype_bytes(dtype), dtype);
+        }
+        struct hcb_tensor t = rig_flat(store, dtype, N);
+        check_all(&t, "pattern in lanes");
+    }
+}
+
+/* ---- which kernels ---- */
+
+/* All rows above run on every set that the processor can run; this says which it cannot. */
+static void test_the_sets(void **state)
+{
+    (void)state;
+    const struct hcb_kernels *const *k = hcb_kernels_all();
+    assert_ptr_equal(*k, hcb_kernels_best());
+#ifdef HCB_HAS_AVX512
+    if (hcb_kernels_avx512.runs()) {
+        assert_ptr_equal(*k++, &hcb_kernels_avx512);
+        assert_ptr_equal(*k++, &hcb_kernels_avx2);
+        assert_ptr_equal(*k++, &hcb_kernels_scalar);
+        assert_null(*k);
+        return;
+    }
+#endif
+    print_message("this processor has no AVX-512, so its kernels were not tested\n");
+    skip();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_length),
         cmocka_unit_test(test_long_ones),
         cmocka_unit_test(test_any_alignment),
+        cmocka_unit_test(test_nothing_behind_is_read),
         cmocka_unit_test(test_one_odd_value_anywhere),
         cmocka_unit_test(test_every_f16),
         cmocka_unit_test(test_pieces),
@@ -446,6 +543,8 @@ int main(void)
         cmocka_unit_test(test_no_flag_is_raised),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_patterns_in_lanes),
+        cmocka_unit_test(test_the_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

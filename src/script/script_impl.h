@@ -52,6 +52,10 @@ struct hcb_script {
 #define HCB_KEY_NEXT "hcb.next"       /* next, whatever the script does to its own */
 
 struct hcb_script *hcb_script_of(lua_State *L);
+
+/* Runs fn inside, see hcb_sandbox_run; or what push, if not NULL, leaves (hcb_sandbox_call). */
+int hcb_script_enter(struct hcb_script *s, hcb_push_fn *push, lua_CFunction fn, void *arg,
+                     struct hcb_fault *fault);
 void hcb_script_spare_scratch(struct hcb_script *s); /* gives much of it back, for a held script */
 
 /* Each opens its part of what scripts see. They run protected. */

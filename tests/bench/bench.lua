@@ -33,7 +33,7 @@ do
   end
 end
 
-local SESSIONS = opt.quick and 1 or 3 -- of processes begun anew: what lies where is chance
+local PROCESSES = opt.quick and 1 or 3 -- of processes begun anew: what lies where is chance
 local ROUNDS = 31                     -- of each; what takes long has a turn in some of them
 
 local function wants(group)
@@ -216,7 +216,7 @@ local function start_all(items)
   return servers
 end
 
-local function session(items)
+local function take_turns(items)
   local servers = start_all(items)
   local function turn(item, mark) return ask(servers[item.server], (mark or "") .. item.what) end
   for _, item in ipairs(items) do turn(item, "+") end
@@ -288,7 +288,7 @@ local function measured()
     if wants(row[1]) and (python ~= "" or not is_of_peer(row)) then chosen[#chosen + 1] = row end
   end
   local items, known = items_of(chosen)
-  for _ = 1, #items > 0 and SESSIONS or 0 do session(items) end
+  for _ = 1, #items > 0 and PROCESSES or 0 do take_turns(items) end
   for _, row in ipairs(chosen) do done[#done + 1] = of_row(row, known) end
   return done
 end
@@ -487,7 +487,7 @@ local function print_head(h)
   print(("processor: %s (family/model %s)\nvector extensions: %s"):format(h.processor, h.family,
     h.vectors))
   print(("%s, files on %s; peer: %s"):format(h.system, h.files, h.peer))
-  print(("medians of %d rounds; ns of processor time"):format(SESSIONS * ROUNDS))
+  print(("medians of %d rounds; ns of processor time"):format(PROCESSES * ROUNDS))
 end
 
 -- ---- JSON -----------------------------------------------------------------------------------
@@ -498,7 +498,7 @@ end
 
 local function to_json(v)
   if type(v) == "string" then return quote(v) end
-  if type(v) ~= "table" then return type(v) == "number" and ("%.6g"):format(v) or tostring(v) end
+  if type(v) ~= "table" then return type(v) == "number" and ("%.10g"):format(v) or tostring(v) end
   local list = {}
   if #v > 0 or next(v) == nil then
     for i, x in ipairs(v) do list[i] = to_json(x) end

@@ -205,6 +205,12 @@ int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event)
     if (!events->seen[id])
         h->changed = true; /* somebody may be waiting for it */
     events->seen[id] = true;
+    hcb_dispatch_seen(h, env, id);
+    return 0;
+}
+
+void hcb_dispatch_seen(struct hotcb *h, struct hotcb_env *env, int id)
+{
     bool backwards = false;
     int slot = hcb_step_event(id);
     int64_t step = slot >= 0 ? count_step(h, env, slot, &backwards) : INT64_MIN;
@@ -217,5 +223,4 @@ int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event)
     }
     if (id == HCB_CHECKPOINT)
         checkpoint(h);
-    return 0;
 }

@@ -426,15 +426,14 @@ static void say_refusals(struct hotcb *h, struct hotcb_env *env)
     hcb_buf_release(&env->refusals);
 }
 
-static int dispatch(struct hotcb *h, struct hotcb_env *env, const char *const *events, size_t n)
+static void begin_dispatch(struct hotcb *h)
 {
-    int status = 0;
     h->cost.applies++;
     h->busy = true;
-    for (size_t i = 0; i < n; i++) {
-        int one = events[i] ? hcb_dispatch(h, env, events[i]) : bad_events(h);
-        status = status < 0 ? status : one;
-    }
+}
+
+static void end_dispatch(struct hotcb *h, struct hotcb_env *env)
+{
     if (env->refusals.len > 0)
         say_refusals(h, env);
     if (h->changed)
@@ -442,7 +441,18 @@ static int dispatch(struct hotcb *h, struct hotcb_env *env, const char *const *e
     if (h->apply_ns > 0)
         end_apply(h);
     h->busy = false;
-    hcb_env_end(env);
+    hcb_env_end_idle(env);
+}
+
+static int dispatch(struct hotcb *h, struct hotcb_env *env, const char *const *events, size_t n)
+{
+    int status = 0;
+    begin_dispatch(h);
+    for (size_t i = 0; i < n; i++) {
+        int one = events[i] ? hcb_dispatch(h, env, events[i]) : bad_events(h);
+        status = status < 0 ? status : one;
+    }
+    end_dispatch(h, env);
     return status;
 }
 
@@ -467,14 +477,13 @@ int hotcb_apply_events(hotcb *h, hotcb_env *env, const char *const *events, size
 
 /* Where the event is for nobody and nothing has changed: what a dispatch does then. false: it
  * is not so, and nothing was done. */
-static bool is_idle(struct hotcb *h, struct hotcb_env *env, const char *event)
+static bool is_idle(struct hotcb *h, struct hotcb_env *env, int id)
 {
     struct hcb_world *w = &h->registry.world;
-    const struct hcb_event_name *recent = hcb_event_recent(&w->events, event);
-    int id = recent->id, slot = hcb_step_event(id);
+    int slot = hcb_step_event(id);
     int64_t step = slot < 0 ? INT64_MIN : env->has_step ? env->step : h->counts[slot];
     if (!hcb_is_for_nobody(h, id, step) || (slot >= 0 && step < w->last_step[slot]) ||
-        w->fresh || env->refusals.len > 0 || !*event || strcmp(recent->text, event) != 0)
+        w->fresh || env->refusals.len > 0)
         return false;
     if (slot >= 0) {
         h->counts[slot]++;
@@ -485,8 +494,16 @@ static bool is_idle(struct hotcb *h, struct hotcb_env *env, const char *event)
     return true;
 }
 
-/* Not inlined, so that hotcb_apply saves few registers. */
-static __attribute__((noinline)) int apply_in_full(struct hotcb *h, struct hotcb_env *env,
+/* These are not inlined, so that hotcb_apply saves few registers. */
+static __attribute__((noinline)) int apply_seen(struct hotcb *h, struct hotcb_env *env, int id)
+{
+    begin_dispatch(h);
+    hcb_dispatch_seen(h, env, id);
+    end_dispatch(h, env);
+    return 0;
+}
+
+static __attribute__((noinline)) int apply_looking(struct hotcb *h, struct hotcb_env *env,
                                                    const char *event, bool looks)
 {
     if (looks)
@@ -506,9 +523,10 @@ int hotcb_apply(hotcb *h, hotcb_env *env, const char *event)
         return apply_in_vain(h, env, event);
     note_step(h, env);
     bool looks = look_is_due(h);
-    if (!looks && is_idle(h, env, event))
-        return 0;
-    return apply_in_full(h, env, event, looks);
+    int id = looks ? -1 : hcb_event_recent(&h->registry.world.events, event);
+    if (id < 0)
+        return apply_looking(h, env, event, looks);
+    return is_idle(h, env, id) ? 0 : apply_seen(h, env, id);
 }
 
 /* ---- from the program ------------------------------------------------------ */

@@ -124,6 +124,7 @@ int hcb_run_resolve(const struct hotcb *h, struct hcb_op *op, struct hcb_err *er
 
 /* dispatch.c */
 int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event);
+void hcb_dispatch_seen(struct hotcb *h, struct hotcb_env *env, int id); /* of one that has come */
 /* Whether nobody is to be asked about it. No event that changes something by itself is ever
  * planned. */
 static inline bool hcb_is_for_nobody(const struct hotcb *h, int id, int64_t step)

@@ -71,11 +71,12 @@ static int find_or_add(struct hcb_events *e, const char *name, int max)
 /* Most hosts give the same few texts, from the same places. */
 int hcb_event_id(struct hcb_events *e, const char *name)
 {
-    struct hcb_event_name *r = (struct hcb_event_name *)hcb_event_recent(e, name);
-    if (name && *r->text && strcmp(r->text, name) == 0)
-        return r->id;
-    int id = find_or_add(e, name, HCB_EVENT_MAX);
+    int id = name ? hcb_event_recent(e, name) : -1;
+    if (id >= 0)
+        return id;
+    id = find_or_add(e, name, HCB_EVENT_MAX);
     if (id >= 0) {
+        struct hcb_event_name *r = hcb_event_place(e, name);
         snprintf(r->text, sizeof(r->text), "%s", name);
         r->id = id;
     }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define HCB_EVENTS(X)                 \
     X(HCB_FIT_START, "fit_start")     \
@@ -51,10 +52,16 @@ void hcb_events_init(struct hcb_events *e);
 int hcb_event_id(struct hcb_events *e, const char *name);
 
 /* Where such a name is kept, whether or not it is. */
-static inline const struct hcb_event_name *hcb_event_recent(const struct hcb_events *e,
-                                                            const char *name)
+static inline struct hcb_event_name *hcb_event_place(struct hcb_events *e, const char *name)
 {
     return &e->recent[(uintptr_t)name / 8 % HCB_EVENT_RECENT];
+}
+
+/* The id of a name that came lately; -1: it has to be searched for. */
+static inline int hcb_event_recent(struct hcb_events *e, const char *name)
+{
+    const struct hcb_event_name *r = hcb_event_place(e, name);
+    return *name && strcmp(r->text, name) == 0 ? r->id : -1;
 }
 
 /* The same for a name that a script lists. Scripts cannot use up the room that the

@@ -66,7 +66,7 @@ static void set_event(lua_State *L, struct hcb_script *s, const char *event)
 static int push_handle(lua_State *L, void *event)
 {
     struct hcb_script *s = hcb_script_of(L);
-    if (lua_gettop(L) < EVENT)
+    if (s->box.base < EVENT)
         keep_stack(L, s);
     if (s->event != event)
         set_event(L, s, event);

@@ -431,10 +431,10 @@ void hcb_sandbox_keep(lua_State *L, int n)
     sandbox_of(L)->base = n;
 }
 
+/* The stack is at its base before each, and after it. */
 static int call(struct hcb_sandbox *sb, const struct job *job)
 {
-    lua_State *L = sb->L;
-    lua_settop(L, sb->base); // on_error ...
+    lua_State *L = sb->L; // on_error ...
     int n = job->push ? job->push(L, job->arg) : -1;
     if (n < 0) {
         lua_settop(L, sb->base);

@@ -12,30 +12,6 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static uint64_t bits_of(double d)
-{
-    uint64_t bits;
-    memcpy(&bits, &d, sizeof(bits));
-    return bits;
-}
-
-#define EXPONENT_BITS 0x7ffu
-
-static unsigned exponent_of(double d)
-{
-    return (unsigned)(bits_of(d) >> 52) & EXPONENT_BITS;
-}
-
-bool hcb_is_finite(double d)
-{
-    return exponent_of(d) != EXPONENT_BITS;
-}
-
-bool hcb_is_nan(double d)
-{
-    return exponent_of(d) == EXPONENT_BITS && (bits_of(d) & 0xfffffffffffff) != 0;
-}
-
 bool hcb_parse_int(const char *s, size_t n, int64_t *out, bool *overflow)
 {
     if (overflow)
@@ -184,7 +160,7 @@ static void find_shortest(struct shortest *r, double d)
 {
     /* Every decimal of up to 15 digits survives a double; only denormals have
      * fewer digits than that. */
-    int precision = exponent_of(d) == 0 ? 1 : 15;
+    int precision = (hcb_double_bits(d) & HCB_EXPONENT_BITS) == 0 ? 1 : 15;
     while (!try_precision(r, d, precision) && precision < 17)
         precision++;
 }
@@ -222,7 +198,7 @@ int hcb_format_real(char out[HCB_REAL_CHARS], double d)
     if (hcb_is_nan(d))
         return snprintf(out, HCB_REAL_CHARS, "nan");
     int len = 0;
-    if (bits_of(d) >> 63) {
+    if (hcb_double_bits(d) >> 63) {
         out[len++] = '-';
         d = -d;
     }

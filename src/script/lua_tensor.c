@@ -1,5 +1,6 @@
 /* What scripts see of a tensor: a read-only view that holds during one call. How it is
  * worked on is the business of src/stats; here are arguments, results, and the budget. */
+#include "base/number.h"
 #include "script/script_impl.h"
 #include "stats/stats.h"
 #include <lauxlib.h>
@@ -188,11 +189,6 @@ static int l_norm(lua_State *L)
 
 /* ---- histogram -------------------------------------------------------------- */
 
-static bool is_finite(double x)
-{
-    return fabs(x) < HUGE_VAL; /* false for NaN */
-}
-
 /* From the smallest to the largest; something around it where they are the same. */
 static void find_range(struct job *j, double *lo, double *hi)
 {
@@ -238,7 +234,7 @@ static int l_histogram(lua_State *L)
     bool given = !lua_isnoneornil(L, 3) || !lua_isnoneornil(L, 4);
     luaL_argcheck(L, bins >= 1 && bins <= BINS_MOST, 2, "1 to 4096 bins expected");
     double lo = given ? luaL_checknumber(L, 3) : 0, hi = given ? luaL_checknumber(L, 4) : 1;
-    luaL_argcheck(L, is_finite(lo) && is_finite(hi) && lo < hi, 3,
+    luaL_argcheck(L, hcb_is_finite(lo) && hcb_is_finite(hi) && lo < hi, 3,
                   "two finite numbers expected, the smaller first");
     begin(L, &j);
     if (!given)
@@ -369,7 +365,7 @@ static int l_pixels(lua_State *L)
     luaL_Buffer b;
     double values[256], lo = luaL_checknumber(L, 2), hi = luaL_checknumber(L, 3);
     int64_t got;
-    luaL_argcheck(L, is_finite(lo) && is_finite(hi) && lo < hi, 2,
+    luaL_argcheck(L, hcb_is_finite(lo) && hcb_is_finite(hi) && lo < hi, 2,
                   "two finite numbers expected, the smaller first");
     begin(L, &j);
     luaL_argcheck(L, j.t.numel <= PIXELS_MOST, 1, "more than 1 MiB of pixels");

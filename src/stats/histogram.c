@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK 256
-
 void hcb_histogram_begin(struct hcb_histogram_work *w, const struct hcb_tensor *t,
                          unsigned char *stage, double lo, double hi, int bins, int64_t *counts)
 {
@@ -105,39 +103,24 @@ static int bin_of(const struct ruler *r, double x)
     return i < w->bins ? i : w->bins - 1;
 }
 
-struct step {
-    struct hcb_histogram_work *w;
-    int64_t most;
-    int result;
-};
-
-static void count(const struct ruler *r, const double *x, int64_t n)
+static void count(void *ruler, const double *x, int64_t n)
 {
+    const struct ruler *r = ruler;
     const struct hcb_histogram_work *w = r->w;
     for (int64_t i = 0; i < n; i++)
         if (x[i] >= w->lo && x[i] <= w->hi) /* not NaN */
             w->counts[bin_of(r, x[i])]++;
 }
 
-static void do_histogram(void *of)
+static void do_ruler(void *ruler)
 {
-    struct step *step = of;
-    struct ruler r = ruler_of(step->w);
-    double x[BLOCK];
-    int64_t n = 0;
-    for (int64_t done = 0; done < step->most; done += n) {
-        int64_t rest = step->most - done;
-        n = hcb_read(&step->w->walk, x, rest < BLOCK ? rest : BLOCK);
-        if (n <= 0)
-            break;
-        count(&r, x, n);
-    }
-    step->result = n < 0 ? -1 : step->w->walk.left > 0;
+    struct ruler *r = ruler;
+    *r = ruler_of(r->w);
 }
 
 int hcb_histogram_step(struct hcb_histogram_work *w, int64_t most)
 {
-    struct step step = {w, most, 0};
-    hcb_fp_run(do_histogram, &step);
-    return step.result;
+    struct ruler r = {.w = w};
+    hcb_fp_run(do_ruler, &r);
+    return hcb_walk_doubles(&w->walk, most, count, &r);
 }

@@ -13,4 +13,9 @@
 int64_t hcb_walk_next(struct hcb_walk *w, int64_t most, unsigned char block[HCB_BLOCK_BYTES],
                       const unsigned char **data);
 
+/* Gives about `most` of the next elements to `take` as doubles, some at a time, all of it in
+ * the default floating point environment. 1: there is more; 0: done; -1: the device failed. */
+typedef void hcb_take_fn(void *of, const double *x, int64_t n);
+int hcb_walk_doubles(struct hcb_walk *w, int64_t most, hcb_take_fn *take, void *of);
+
 #endif

@@ -10,12 +10,18 @@ int64_t hcb_clock_ns(void);        /* monotonic */
 int64_t hcb_clock_cpu_ns(void);    /* CPU time of the calling thread; a system call */
 double hcb_clock_wall(void);       /* seconds since 1970 */
 
+#define HCB_NS_PER_S 1000000000
+
+static inline int64_t hcb_clock_read_ns(clockid_t clock)
+{
+    struct timespec t;
+    return clock_gettime(clock, &t) == 0 ? (int64_t)t.tv_sec * HCB_NS_PER_S + t.tv_nsec : 0;
+}
+
 /* Monotonic, a few ms coarse, no system call. */
 static inline int64_t hcb_clock_coarse_ns(void)
 {
-    struct timespec t;
-    return clock_gettime(HCB_COARSE_CLOCK, &t) == 0 ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec
-                                                    : 0;
+    return hcb_clock_read_ns(HCB_COARSE_CLOCK);
 }
 
 #endif

@@ -109,8 +109,8 @@ static void call(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *env
     int status = prepare(h, cb, env, &fault);
     if (status == 0) {
         status = hcb_script_handle(cb->script, h->registry.world.events.names[event], env, &fault);
-        if (!hcb_is_same_process(h) && hcb_is_child(h)) /* a lazy value forked, and this is the */
-            return;                                     /* other one */
+        if (hcb_is_child(h)) /* a lazy value forked, and this is the other one */
+            return;
         hcb_carry_out(h, cb, status == 0);
     }
     if (status < 0)

@@ -351,7 +351,7 @@ void hotcb_close(hotcb *h)
 
 static bool ready(hotcb *h)
 {
-    return h && h->open && !h->busy && (hcb_is_same_process(h) || !hcb_is_child(h));
+    return h && h->open && !h->busy && !hcb_is_child(h);
 }
 
 static int not_ready(hotcb *h)
@@ -519,7 +519,7 @@ static __attribute__((noinline)) int apply_in_vain(hotcb *h, hotcb_env *env, con
 /* Most applies have nothing to do: for them this is all. */
 int hotcb_apply(hotcb *h, hotcb_env *env, const char *event)
 {
-    if (!h || !h->open || h->busy || !hcb_is_same_process(h) || !env || !event)
+    if (!ready(h) || !env || !event)
         return apply_in_vain(h, env, event);
     note_step(h, env);
     bool looks = look_is_due(h);

@@ -400,7 +400,7 @@ static bool directory_is_there(struct hotcb *h)
 
 /* ---- a look ---------------------------------------------------------------- */
 
-bool hcb_is_child(struct hotcb *h)
+bool hcb_ask_is_child(struct hotcb *h)
 {
     if (hcb_platform_process() == h->process)
         return false;

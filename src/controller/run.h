@@ -108,12 +108,13 @@ int hcb_look(struct hotcb *h);
 
 /* Status, ledger, state: in this order, see ledger.h. */
 void hcb_publish(struct hotcb *h);
-/* Of a forked child, whose handle does nothing from then on. */
-bool hcb_is_child(struct hotcb *h);
-static inline bool hcb_is_same_process(const struct hotcb *h)
+/* Of a forked child, whose handle does nothing from then on; a load where it is none. */
+bool hcb_ask_is_child(struct hotcb *h);
+static inline bool hcb_is_child(struct hotcb *h)
 {
-    return h->process_word &&
-           atomic_load_explicit(h->process_word, memory_order_relaxed) == h->process;
+    bool same = h->process_word &&
+                atomic_load_explicit(h->process_word, memory_order_relaxed) == h->process;
+    return !same && hcb_ask_is_child(h);
 }
 
 /* hotcb.c: takes the lock of the run directory, or makes sure that it is still held. */

@@ -549,8 +549,10 @@ void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out)
         uselocale(atomic_load_explicit(&c_locale, memory_order_acquire));
 }
 
-static int run_job(struct hcb_sandbox *sb, const struct job *job, struct hcb_fault *fault)
+int hcb_sandbox_call(struct hcb_sandbox *sb, hcb_push_fn *push, lua_CFunction fn, void *arg,
+                     struct hcb_fault *fault)
 {
+    const struct job job = {push, fn, arg};
     struct hcb_run run;
     int result;
     hcb_fault_clear(fault);
@@ -560,7 +562,7 @@ static int run_job(struct hcb_sandbox *sb, const struct job *job, struct hcb_fau
     begin(sb, &run, fault);
     int how = GUARDED ? sigsetjmp(run.out, 0) : 0;
     if (how == 0) {
-        result = watched_call(sb, job);
+        result = watched_call(sb, &job);
     } else {
         how == JUMP_LATE ? hcb_guard_landed(&run) : hcb_guard_leave(&run);
         result = drop(sb, how);
@@ -572,15 +574,7 @@ static int run_job(struct hcb_sandbox *sb, const struct job *job, struct hcb_fau
 
 int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct hcb_fault *fault)
 {
-    struct job job = {NULL, fn, arg};
-    return run_job(sb, &job, fault);
-}
-
-int hcb_sandbox_call(struct hcb_sandbox *sb, hcb_push_fn *push, lua_CFunction fn, void *arg,
-                     struct hcb_fault *fault)
-{
-    struct job job = {push, fn, arg};
-    return run_job(sb, &job, fault);
+    return hcb_sandbox_call(sb, NULL, fn, arg, fault);
 }
 
 /* ---- open and close ---------------------------------------------------------- */

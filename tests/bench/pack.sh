@@ -18,8 +18,7 @@ cmake -S "$here" -B "$build/pack" -DCMAKE_BUILD_TYPE=Release -DHOTCB_TESTS=OFF \
     >"$build/pack.log" 2>&1 &&
     cmake --build "$build/pack" -j 2 >>"$build/pack.log" 2>&1 || { cat "$build/pack.log"; exit 1; }
 hotcb=$build/pack/hotcb
-train=$build/pack/examples/train_mlp
-[ -x "$train" ] || train=$build/pack/train_mlp
+train=$build/pack/train_mlp
 # valgrind grows a stack only where it is touched, and delivers no signal beyond that.
 cc -O0 -shared -fPIC "$here/tests/support/stack.c" -o "$build/stack.so"
 

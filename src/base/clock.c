@@ -3,12 +3,12 @@
 
 int64_t hcb_clock_ns(void)
 {
-    return hcb_clock_read_ns(CLOCK_MONOTONIC);
+    return hcb_clock_read_ns(clock_gettime, CLOCK_MONOTONIC);
 }
 
 int64_t hcb_clock_cpu_ns(void)
 {
-    return hcb_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
+    return hcb_clock_read_ns(clock_gettime, CLOCK_THREAD_CPUTIME_ID);
 }
 
 double hcb_clock_wall(void)

@@ -12,6 +12,8 @@
 
 #ifndef HOTCB_PORTABLE
 
+#include <dlfcn.h>
+#include <link.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <sys/file.h>
@@ -52,6 +54,50 @@ bool hcb_platform_noise(void *out, size_t n)
 char *hcb_platform_program(void)
 {
     return realpath("/proc/self/exe", NULL);
+}
+
+static hcb_clock_fn *mapped_clock(void)
+{
+    static const char *const names[] = {"__vdso_clock_gettime", "__kernel_clock_gettime"};
+    void *found = NULL, *vdso = dlopen("linux-vdso.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    for (size_t i = 0; vdso && !found && i < sizeof names / sizeof *names; i++)
+        found = dlsym(vdso, names[i]);
+    if (vdso)
+        dlclose(vdso); /* it stays where it is */
+    return (hcb_clock_fn *)(uintptr_t)found;
+}
+
+hcb_clock_fn *hcb_platform_coarse_clock(void)
+{
+    struct timespec t;
+    hcb_clock_fn *mapped = mapped_clock();
+    return mapped && mapped(HCB_COARSE_CLOCK, &t) == 0 ? mapped : clock_gettime;
+}
+
+/* What comes before the first segment that can be written: a program's lie in this order. */
+static int find_constants(struct dl_phdr_info *info, size_t size, void *range)
+{
+    uintptr_t *bounds = range;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && segment->p_flags & PF_W)
+            break;
+        if (segment->p_type == PT_LOAD && !bounds[0])
+            bounds[0] = begin;
+        if (segment->p_type == PT_LOAD)
+            bounds[1] = begin + segment->p_memsz;
+    }
+    return 1; /* the first that is named is the program; others may be unloaded */
+}
+
+void hcb_platform_constants(uintptr_t *low, uintptr_t *high)
+{
+    uintptr_t bounds[2] = {0, 0};
+    dl_iterate_phdr(find_constants, bounds);
+    *low = bounds[0];
+    *high = bounds[1];
 }
 
 /* Without huge pages: a few KiB that are touched must not become 2 MiB. */
@@ -213,6 +259,16 @@ bool hcb_platform_noise(void *out, size_t n)
 char *hcb_platform_program(void)
 {
     return NULL;
+}
+
+hcb_clock_fn *hcb_platform_coarse_clock(void)
+{
+    return clock_gettime;
+}
+
+void hcb_platform_constants(uintptr_t *low, uintptr_t *high)
+{
+    *low = *high = 0;
 }
 
 void *hcb_platform_map(size_t n)

@@ -16,6 +16,13 @@
 #define HCB_COARSE_CLOCK CLOCK_MONOTONIC
 #endif
 
+/* Reads a clock, as clock_gettime does: 0, or another number. */
+typedef int hcb_clock_fn(clockid_t clock, struct timespec *t);
+
+/* The shortest way to the coarse clock: where the system maps it into each program, the C
+ * library's function only adds to its cost. */
+hcb_clock_fn *hcb_platform_coarse_clock(void);
+
 /* Makes getopt_long(), which has no stand-in, begin afresh on a new command line. */
 #if defined(__APPLE__) || defined(__FreeBSD__) || defined(__NetBSD__) || defined(__OpenBSD__)
 #define HCB_RESTART_GETOPT() (optreset = 1, optind = 1)
@@ -51,6 +58,10 @@ void *hcb_platform_map_wiped(size_t n);
 /* Says that the whole pages among these are not needed as they are: they may read as
  * zeros from now on. */
 void hcb_platform_discard(void *p, size_t n);
+
+/* Where the program's own constants are (its texts among them), which nothing can change or
+ * take away as long as it runs: from low, below high. Both 0 where that is not known. */
+void hcb_platform_constants(uintptr_t *low, uintptr_t *high);
 
 /* A number that stands for this process: another one in a forked child. Above 0. */
 uint64_t hcb_platform_process(void);

@@ -95,7 +95,7 @@ static void refresh_guard(struct hotcb *h, int64_t now_ns)
 /* Before the first call of an event. */
 static void begin_calls(struct hotcb *h)
 {
-    int64_t now_ns = h->coarse_ns ? h->coarse_ns : hcb_clock_coarse_ns();
+    int64_t now_ns = h->coarse_ns ? h->coarse_ns : hcb_clock_coarse_by(h->coarse_clock);
     if (now_ns != h->guard_ns) /* the clock has ticked */
         refresh_guard(h, now_ns);
     hcb_script_begin();

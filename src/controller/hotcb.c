@@ -134,6 +134,7 @@ static int init(struct hotcb *h, const hotcb_options *opt)
     h->process = hcb_platform_process();
     h->process_word = hcb_platform_process_word();
     h->lock.fd = h->ledger.fd = -1;
+    h->coarse_clock = hcb_platform_coarse_clock();
     h->started_ns = h->rate_ns = hcb_clock_ns();
     h->started_wall = hcb_clock_wall();
     h->steps_per_s = -1;
@@ -371,7 +372,7 @@ static bool look_is_due(struct hotcb *h)
     h->coarse_ns = 0;
     if (--h->applies_to_look > 0 && h->looked)
         return false;
-    int64_t now_ns = h->coarse_ns = h->poll_interval_ns > 0 ? hcb_clock_coarse_ns() : 0;
+    int64_t now_ns = h->coarse_ns = h->poll_interval_ns > 0 ? hcb_clock_coarse_by(h->coarse_clock) : 0;
     if (h->looked && now_ns - h->last_look_ns < h->poll_interval_ns)
         return false;
     h->looked = true;

@@ -2,6 +2,7 @@
 #ifndef HCB_RUN_H
 #define HCB_RUN_H
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "control/commands.h"
 #include "control/config.h"
@@ -61,6 +62,7 @@ struct hotcb {
     int64_t counts[HCB_STEP_EVENTS]; /* of each step event: its step where none is set */
 
     /* when to look */
+    hcb_clock_fn *coarse_clock;
     int64_t debounce_steps, poll_interval_ns;
     int64_t applies_to_look; /* applies until the next look may come */
     int64_t last_look_ns, looks;

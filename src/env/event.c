@@ -1,6 +1,7 @@
 /* Event names and their numbers; see event.h. Must not know what an event is for. */
 #include "env/event.h"
 
+#include "base/platform.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -33,6 +34,16 @@ void hcb_events_init(struct hcb_events *e)
     e->n = HCB_EVENT_CANONICAL;
     for (int i = 0; i < e->n; i++)
         memcpy(e->names[i], canonical[i], strlen(canonical[i]) + 1);
+    hcb_platform_constants(&e->constants_low, &e->constants_high);
+}
+
+static void remember(struct hcb_events *e, const char *name, int id)
+{
+    struct hcb_event_name *r = hcb_event_place(e, name);
+    uintptr_t place = (uintptr_t)name;
+    snprintf(r->text, sizeof(r->text), "%s", name);
+    r->id = id;
+    r->constant = place >= e->constants_low && place < e->constants_high ? name : NULL;
 }
 
 /* A name goes into messages, logs and JSON: it is one printable word. */
@@ -75,11 +86,8 @@ int hcb_event_id(struct hcb_events *e, const char *name)
     if (id >= 0)
         return id;
     id = find_or_add(e, name, HCB_EVENT_MAX);
-    if (id >= 0) {
-        struct hcb_event_name *r = hcb_event_place(e, name);
-        snprintf(r->text, sizeof(r->text), "%s", name);
-        r->id = id;
-    }
+    if (id >= 0)
+        remember(e, name, id);
     return id;
 }
 

@@ -28,10 +28,11 @@ enum hcb_event_id {
 #define HCB_EVENT_WANTED_MAX 32 /* so many of them at most for scripts that wait for them */
 #define HCB_EVENT_NAME_MAX 63 /* bytes of a name */
 
-#define HCB_EVENT_RECENT 4 /* names that are found again without a search */
+#define HCB_EVENT_RECENT 8 /* names that are found again without a search */
 
 /* A name as the host gave it. */
 struct hcb_event_name {
+    const char *constant; /* where it is, if what is there can never change; else NULL */
     char text[HCB_EVENT_NAME_MAX + 1];
     int id;
 };
@@ -42,6 +43,7 @@ struct hcb_events {
     bool seen[HCB_EVENT_MAX]; /* the host has emitted it */
     int n;
     struct hcb_event_name recent[HCB_EVENT_RECENT]; /* by where the host keeps the name */
+    uintptr_t constants_low, constants_high; /* of the program */
 };
 
 void hcb_events_init(struct hcb_events *e);
@@ -61,6 +63,8 @@ static inline struct hcb_event_name *hcb_event_place(struct hcb_events *e, const
 static inline int hcb_event_recent(struct hcb_events *e, const char *name)
 {
     const struct hcb_event_name *r = hcb_event_place(e, name);
+    if (r->constant == name)
+        return r->id;
     return *name && strcmp(r->text, name) == 0 ? r->id : -1;
 }
 

@@ -152,7 +152,8 @@ static int attempt_script(struct attempt *a, struct hcb_callback *cb, struct hcb
         .id = cb->id, .chunkname = a->module.chunkname, .text = hcb_buf_text(&a->module.text),
         .n = a->module.text.len, .symbol = cb->target.symbol, .limits = cb->limits,
         .init = &cb->init, .set = &cb->set, .lenient = lenient, .framework = world->framework,
-        .effects = &world->effects, .find = hcb_loading_find, .find_user = &a->loading,
+        .pool = world->pool, .effects = &world->effects, .find = hcb_loading_find,
+        .find_user = &a->loading,
     };
     int status = hcb_script_open(&a->script, &source, fault);
     world->carry_out(world->user, cb, status == 0);

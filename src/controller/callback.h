@@ -63,6 +63,7 @@ struct hcb_world {
     struct hcb_places places;
     struct hcb_limits limits; /* the defaults */
     const char *framework;
+    struct hcb_pool *pool;    /* of the states of its scripts */
     struct hcb_effects effects;
     struct hcb_events events;
     struct hcb_log *log;

@@ -3,6 +3,7 @@
 #include "base/platform.h"
 #include "base/text.h"
 #include "controller/run.h"
+#include "script/pool.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,8 @@ static int copy_places(struct hotcb *h, const hotcb_options *opt)
     w->carry_out = hcb_carry_out;
     w->user = h;
     hcb_events_init(&w->events);
-    return h->framework && (w->places.search_path || !path) ? 0 : hcb_fail_nomem(&h->err);
+    w->pool = hcb_pool_new();
+    return h->framework && w->pool && (w->places.search_path || !path) ? 0 : hcb_fail_nomem(&h->err);
 }
 
 static int64_t or_default(int64_t given, int64_t usual)
@@ -305,6 +307,7 @@ static void release(struct hotcb *h)
 {
     struct hcb_world *w = &h->registry.world;
     hcb_registry_release(&h->registry);
+    hcb_pool_free(w->pool);
     hcb_effects_release(&w->effects);
     free(w->places.cwd);
     free(w->places.search_path);

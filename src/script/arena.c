@@ -1,5 +1,6 @@
 /* One state's allocator; see arena.h. Places are counted in units of 8 bytes from the start
- * of the mapping, and unit 0 (where the arena itself lies) stands for none. */
+ * of the first part, and unit 0 (where the arena itself lies) stands for none. From `split` on
+ * they are in the second part, which is elsewhere; no block goes from one into the other. */
 #include "script/arena.h"
 #include "base/platform.h"
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 #define FREE 0x80000000u
 #define FREE_BEFORE 0x40000000u /* the block in front is free, and says its size at its end */
 #define UNITS 0x3fffffffu
+#define TRIM_POWER 10 /* blocks of so many units (2^10: 8 KiB) have pages to give back */
 
 struct block {
     uint32_t head;       /* units, and flags */
@@ -24,8 +26,13 @@ struct block {
 
 struct hcb_arena {
     uint32_t end; /* in units */
+    uint32_t split; /* or `end`, as long as the second part is not begun */
     uint32_t first;
+    ptrdiff_t gap; /* bytes by which the second part is further than it would be behind the first */
     size_t cap, used, aside; /* bytes */
+    struct hcb_pool *pool; /* of the first part; NULL: it is all */
+    char *more;            /* the second part */
+    size_t more_bytes;
     uint32_t powers; /* which rows of `lists` have any */
     unsigned char parts[POWERS];
     uint32_t lists[POWERS][PARTS];
@@ -34,12 +41,22 @@ struct hcb_arena {
 
 static struct block *at(const struct hcb_arena *a, uint32_t place)
 {
-    return (struct block *)(void *)((char *)(uintptr_t)a + (size_t)place * UNIT + UNIT - HEADER);
+    uintptr_t gap = place < a->split ? 0 : (uintptr_t)a->gap;
+    return (struct block *)((uintptr_t)a + gap + (uintptr_t)place * UNIT + UNIT - HEADER);
 }
 
 static uint32_t place_of(const struct hcb_arena *a, const void *payload)
 {
-    return (uint32_t)(((size_t)((const char *)payload - (const char *)a)) / UNIT) - 1;
+    uintptr_t bytes = (uintptr_t)payload - (uintptr_t)a;
+    if (bytes > (uintptr_t)a->split * UNIT)
+        bytes -= (uintptr_t)a->gap;
+    return (uint32_t)(bytes / UNIT) - 1;
+}
+
+/* What begins here has no neighbour in front of it. */
+static bool is_edge(const struct hcb_arena *a, uint32_t place)
+{
+    return place == a->split || place == a->end;
 }
 
 static void *payload_of(struct block *b)
@@ -111,7 +128,7 @@ static void put(struct hcb_arena *a, uint32_t place, uint32_t units)
     *head = place;
     a->powers |= 1u << power;
     a->parts[power] |= (unsigned char)(1u << part);
-    if (place + units == a->end)
+    if (is_edge(a, place + units))
         return;
     *footer_before(a, place + units) = units;
     at(a, place + units)->head |= FREE_BEFORE;
@@ -134,7 +151,7 @@ static void take_out(struct hcb_arena *a, uint32_t place)
     if (!a->parts[power])
         a->powers &= ~(1u << power);
     b->head = units;
-    if (place + units < a->end)
+    if (!is_edge(a, place + units))
         at(a, place + units)->head &= ~FREE_BEFORE;
 }
 
@@ -163,6 +180,22 @@ static uint32_t find_close(const struct hcb_arena *a, uint32_t units, int power,
     return place && size_of(at(a, place)) >= units ? place : 0;
 }
 
+/* Headers end where a unit does, so that the last one of a part is left out. */
+static uint32_t units_of(size_t bytes)
+{
+    return (uint32_t)(bytes / UNIT) - 1;
+}
+
+/* Even an empty block takes memory, of most states the only one that it would. */
+static bool begin_more(struct hcb_arena *a)
+{
+    if (!a->more || a->end > a->split)
+        return false;
+    a->end = a->split + units_of(a->more_bytes);
+    put(a, a->split, a->end - a->split);
+    return true;
+}
+
 /* A free block of at least so many units, out of its list; 0: there is none. First one
  * of about that size, so that what was freed is used again, then a larger one. */
 static uint32_t find(struct hcb_arena *a, uint32_t units)
@@ -182,7 +215,7 @@ static uint32_t find(struct hcb_arena *a, uint32_t units)
 /* If the block behind this place is free, takes it out; the units that it had. */
 static uint32_t take_behind(struct hcb_arena *a, uint32_t behind)
 {
-    if (behind >= a->end || !(at(a, behind)->head & FREE))
+    if (is_edge(a, behind) || !(at(a, behind)->head & FREE))
         return 0;
     uint32_t units = size_of(at(a, behind));
     take_out(a, behind);
@@ -249,7 +282,7 @@ static void *allocate(struct hcb_arena *a, size_t size)
         a->aside -= (size_t)units * UNIT;
     } else {
         place = find(a, units);
-        if (!place && merge_aside(a))
+        while (!place && (merge_aside(a) || begin_more(a)))
             place = find(a, units);
         if (!place)
             return NULL;
@@ -277,7 +310,7 @@ static bool extend(struct hcb_arena *a, uint32_t place, uint32_t units)
 {
     struct block *b = at(a, place);
     uint32_t behind = place + size_of(b);
-    if (behind >= a->end || !(at(a, behind)->head & FREE) ||
+    if (is_edge(a, behind) || !(at(a, behind)->head & FREE) ||
         size_of(b) + size_of(at(a, behind)) < units)
         return false;
     set_size(b, size_of(b) + take_behind(a, behind));
@@ -315,34 +348,72 @@ void *hcb_arena_alloc(void *arena, void *p, size_t old, size_t size)
     return p ? resize(arena, p, old, size) : allocate(arena, size);
 }
 
-struct hcb_arena *hcb_arena_open(size_t cap)
+/* In two parts; NULL: it cannot be. */
+static struct hcb_arena *open_parts(size_t cap, struct hcb_pool *pool)
+{
+    size_t more_bytes = cap - HCB_POOL_SLOT;
+    char *more = hcb_platform_map(more_bytes);
+    struct hcb_arena *a = more ? hcb_pool_take(pool) : NULL;
+    if (!a) {
+        if (more)
+            hcb_platform_unmap(more, more_bytes);
+        return NULL;
+    }
+    memset(a, 0, sizeof *a);
+    a->pool = pool;
+    a->more = more;
+    a->more_bytes = more_bytes;
+    a->split = a->end = units_of(HCB_POOL_SLOT);
+    a->gap = (ptrdiff_t)((uintptr_t)more - (uintptr_t)a - (uintptr_t)a->split * UNIT);
+    return a;
+}
+
+static struct hcb_arena *open_whole(size_t cap)
 {
     struct hcb_arena *a = hcb_platform_map(cap);
+    if (a)
+        a->split = a->end = units_of(cap);
+    return a;
+}
+
+struct hcb_arena *hcb_arena_open(size_t cap, struct hcb_pool *pool)
+{
+    struct hcb_arena *a = pool && cap > 2 * HCB_POOL_SLOT ? open_parts(cap, pool) : NULL;
+    if (!a)
+        a = open_whole(cap);
     if (!a)
         return NULL;
     a->cap = cap;
     a->first = (uint32_t)((sizeof *a + UNIT - 1) / UNIT);
-    a->end = (uint32_t)(cap / UNIT) - 1; /* headers end where a unit does */
-    put(a, a->first, a->end - a->first);
+    put(a, a->first, a->split - a->first);
     return a;
 }
 
 void hcb_arena_close(struct hcb_arena *a)
 {
-    if (a)
+    if (!a)
+        return;
+    if (!a->pool) {
         hcb_platform_unmap(a, a->cap);
+        return;
+    }
+    hcb_platform_unmap(a->more, a->more_bytes);
+    hcb_pool_give(a->pool, a);
 }
 
-/* The largest free block is where memory was taken last. */
+static void discard(struct block *b)
+{
+    hcb_platform_discard(b + 1, (size_t)size_of(b) * UNIT - sizeof *b - sizeof(uint32_t));
+}
+
+/* The largest free blocks are where memory was taken last. */
 void hcb_arena_trim(struct hcb_arena *a)
 {
     merge_aside(a);
-    if (!a->powers)
-        return;
-    int power = highest(a->powers);
-    uint32_t place = a->lists[power][highest(a->parts[power])];
-    struct block *b = at(a, place);
-    hcb_platform_discard(b + 1, (size_t)size_of(b) * UNIT - sizeof *b - sizeof(uint32_t));
+    for (int i = TRIM_POWER; i < POWERS; i++)
+        for (int j = 0; j < PARTS; j++)
+            for (uint32_t p = a->lists[i][j]; p; p = at(a, p)->next)
+                discard(at(a, p));
 }
 
 size_t hcb_arena_used(const struct hcb_arena *a)
@@ -373,9 +444,11 @@ int hcb_arena_check(const struct hcb_arena *a)
         const struct block *b = at(a, p);
         bool is_free = b->head & FREE;
         n = size_of(b);
-        if (n < LEAST || p + n > a->end || was_free != !!(b->head & FREE_BEFORE) ||
-            (is_free && was_free) ||
-            (is_free && p + n < a->end && *footer_before(a, p + n) != n))
+        if (is_edge(a, p))
+            was_free = false;
+        if (n < LEAST || p + n > (p < a->split ? a->split : a->end) ||
+            was_free != !!(b->head & FREE_BEFORE) || (is_free && was_free) ||
+            (is_free && !is_edge(a, p + n) && *footer_before(a, p + n) != n))
             return 0;
         was_free = is_free;
         *(is_free ? &free_units : &taken) += n;

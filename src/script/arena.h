@@ -1,6 +1,7 @@
-/* The memory of one Lua state: one mapping of exactly its cap, so that the state can
- * never hold more, and so that all of it can be dropped at once whatever condition it
- * is in. Knows of Lua only the contract of lua_Alloc.
+/* The memory of one Lua state: exactly its cap, mapped, so that the state can never hold
+ * more, and so that all of it can be dropped at once whatever condition it is in. Its
+ * beginning lies close to that of others, in a slot of a pool. Knows of Lua only the
+ * contract of lua_Alloc.
  *
  * Inside, blocks of 8-byte units with a header of 4 bytes; free ones in lists by size
  * (two levels: power of two, then eighths of it) and merged with their neighbours when
@@ -9,13 +10,16 @@
 #ifndef HCB_ARENA_H
 #define HCB_ARENA_H
 
+#include "script/pool.h"
 #include <stddef.h>
 
 struct hcb_arena;
 
 /* Maps `cap` bytes (at least 64 KiB, at most 4 GiB; rounded up to whole pages), of which
- * only what is touched takes memory. NULL, with errno: the system refused it. */
-struct hcb_arena *hcb_arena_open(size_t cap);
+ * only what is touched takes memory; the first are a slot of the pool, if there is one and it
+ * has one. No block is larger than what is then left of them. NULL, with errno: the system
+ * refused it. */
+struct hcb_arena *hcb_arena_open(size_t cap, struct hcb_pool *pool);
 void hcb_arena_close(struct hcb_arena *a); /* NULL is fine */
 
 /* A lua_Alloc, with an arena as its user data. NULL for a size above 0: no room.

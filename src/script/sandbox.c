@@ -579,9 +579,9 @@ int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct 
 
 /* ---- open and close ---------------------------------------------------------- */
 
-static int open_state(struct hcb_sandbox *sb, struct hcb_fault *fault)
+static int open_state(struct hcb_sandbox *sb, struct hcb_pool *pool, struct hcb_fault *fault)
 {
-    sb->arena = hcb_arena_open((size_t)sb->limits.memory_mb << 20);
+    sb->arena = hcb_arena_open((size_t)sb->limits.memory_mb << 20, pool);
     if (!sb->arena)
         return hcb_fault_set(fault, HCB_MEMORY, "no %lld MiB of address space for a Lua state "
                              "(limits.memory_mb): %s", (long long)sb->limits.memory_mb,
@@ -598,13 +598,13 @@ static int open_state(struct hcb_sandbox *sb, struct hcb_fault *fault)
 }
 
 int hcb_sandbox_open(struct hcb_sandbox *sb, const struct hcb_limits *limits, const char *name,
-                     void *owner, struct hcb_fault *fault)
+                     void *owner, struct hcb_pool *pool, struct hcb_fault *fault)
 {
     memset(sb, 0, sizeof *sb);
     sb->limits = *limits;
     sb->name = name;
     sb->owner = owner;
-    int status = open_state(sb, fault);
+    int status = open_state(sb, pool, fault);
     if (status < 0)
         hcb_sandbox_close(sb);
     return status;

@@ -42,9 +42,10 @@ struct hcb_sandbox {
 };
 
 /* A state with its libraries. `owner` is found again by hcb_sandbox_owner(); the name
- * is not copied. Returns 0, or -1 with *fault. After a failure nothing is left to close. */
+ * is not copied. Its memory begins in the pool, or, where that is NULL, anywhere. Returns 0, or
+ * -1 with *fault. After a failure nothing is left to close. */
 int hcb_sandbox_open(struct hcb_sandbox *sb, const struct hcb_limits *limits, const char *name,
-                     void *owner, struct hcb_fault *fault);
+                     void *owner, struct hcb_pool *pool, struct hcb_fault *fault);
 void hcb_sandbox_close(struct hcb_sandbox *sb);
 size_t hcb_sandbox_used(const struct hcb_sandbox *sb); /* bytes */
 

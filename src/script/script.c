@@ -476,7 +476,7 @@ int hcb_script_open(struct hcb_script **out, const struct hcb_script_source *sou
     hcb_script_finder(s, source->find, source->find_user);
     s->schedule_param = -1;
     if (hcb_sandbox_open(&s->box, &source->limits, s->chunkname + (*s->chunkname == '@'), s,
-                         fault) < 0 || set_up(s, source, fault) < 0) {
+                         source->pool, fault) < 0 || set_up(s, source, fault) < 0) {
         hcb_script_free(s);
         return -1;
     }

@@ -39,6 +39,7 @@ struct hcb_script_source {
     const struct hcb_value *set;  /* values on top of them, a map; NULL or null: none */
     bool lenient;                 /* values of `set` that do not fit any more are left out */
     const char *framework;
+    struct hcb_pool *pool;       /* where its state begins, see pool.h; NULL: anywhere */
     struct hcb_effects *effects; /* where what it asks for is queued */
     hcb_find_module_fn *find;
     void *find_user;

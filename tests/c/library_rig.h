@@ -116,7 +116,7 @@ static inline void library_open(struct library_rig *r, int64_t time_ms, int64_t 
 {
     struct hcb_limits limits = {time_ms, memory_mb, 1, true};
     memset(r, 0, sizeof *r);
-    if (hcb_sandbox_open(&r->sb, &limits, "test", r, &r->fault) < 0 ||
+    if (hcb_sandbox_open(&r->sb, &limits, "test", r, NULL, &r->fault) < 0 ||
         hcb_sandbox_run(&r->sb, library_setup, r, &r->fault) < 0)
         fail_msg("%s", r->fault.message);
     library_must_run(r, library_prelude);

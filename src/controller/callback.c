@@ -549,14 +549,6 @@ void hcb_callback_enable(struct hcb_callback *cb, struct hcb_world *world, bool 
         cb->heir->enabled = on;
 }
 
-bool hcb_callback_due(struct hcb_callback *cb, int event, int64_t step, bool backwards)
-{
-    if (!hcb_callback_wants(cb, event))
-        return false;
-    int i = cb->scheduled ? hcb_step_event(event) : -1;
-    return i < 0 || hcb_schedule_due(&cb->due[i], cb->every, step, backwards);
-}
-
 /* "callbacks/x.lua:14: what happened" twice is the same failure though what is said of
  * it may name the step; without such a place the whole text counts. */
 static bool same_place(const char *a, const char *b)

@@ -17,17 +17,27 @@
 #define HCB_STEP_EVENTS 3 /* those that schedules count */
 
 struct hcb_callback {
+    /* what each event looks at */
+    struct hcb_script *script; /* the version that runs, or NULL if none ever did */
+    uint64_t wants;            /* events, a bit each */
+    bool enabled;              /* as asked; a failure does not change it */
+    bool failed;               /* stopped by a failure; cleared by a changed file or enable */
+    bool scheduled;
+    int64_t every;
+    int64_t calls;
+    int64_t cost_ns;  /* of all calls; of those that were not timed, what is usual */
+    int64_t usual_ns; /* what a call has cost lately */
+    struct hcb_schedule due[HCB_STEP_EVENTS];
+
     char *id;
     struct hcb_target target;  /* a file's path is absolute */
     enum hcb_origin origin;
-    bool enabled;              /* as asked; a failure does not change it */
     struct hcb_value init, set; /* maps: of the load; set since */
     struct hcb_value saved;     /* what save() gave at the last checkpoint; or null */
     bool resumed;               /* from an earlier process: what does not fit is left out */
     struct hcb_value limits_given;
     struct hcb_limits limits;
 
-    struct hcb_script *script; /* the version that runs, or NULL if none ever did */
     struct hcb_buf text;       /* its source, to rebuild a stopped state from */
     char *chunkname;
     unsigned char sum[HCB_SHA256_BYTES]; /* of that text */
@@ -38,19 +48,11 @@ struct hcb_callback {
     char *pending;             /* why a newer text does not load; NULL: none */
     struct hcb_callback *heir; /* what YAML wants in its place, once it loads; or NULL */
 
-    uint64_t wants;            /* events, a bit each */
-    bool scheduled;
-    int64_t every;
-    struct hcb_schedule due[HCB_STEP_EVENTS];
-
-    int64_t calls, failed_calls;
-    int64_t cost_ns;  /* of all calls; of those that were not timed, what is usual */
-    int64_t usual_ns; /* what a call has cost lately */
+    int64_t failed_calls;
     struct hcb_artifacts artifacts;
     int64_t lost_artifacts, too_much; /* calls that asked for more than they may */
     int64_t failed_saves;             /* at checkpoints, since the last clean start */
     struct hcb_failures recent;
-    bool failed;               /* stopped by a failure; cleared by a changed file or enable */
     struct hcb_fault *last_fault; /* NULL: none; see hcb_callback_fault */
     int64_t fault_step, fault_repeats;
     int64_t full_reports;      /* of failures, in the log, since the last clean start */
@@ -116,9 +118,6 @@ int hcb_callback_set_limits(struct hcb_callback *cb, struct hcb_world *world,
 void hcb_callback_clear_failure(struct hcb_callback *cb);
 void hcb_callback_enable(struct hcb_callback *cb, struct hcb_world *world, bool on);
 
-/* Whether a call of `event` at `step` is for it; counts its schedule. */
-bool hcb_callback_due(struct hcb_callback *cb, int event, int64_t step, bool backwards);
-
 /* Records a failure of its last call. true: that one stopped it. */
 bool hcb_callback_record(struct hcb_callback *cb, const struct hcb_fault *fault, int event,
                          bool has_step, int64_t step);
@@ -139,6 +138,16 @@ static inline int hcb_step_event(int event)
 static inline bool hcb_callback_wants(const struct hcb_callback *cb, int event)
 {
     return cb->enabled && !cb->failed && (cb->wants >> event & 1);
+}
+
+/* Whether a call of `event` at `step` is for it; counts its schedule. */
+static inline bool hcb_callback_due(struct hcb_callback *cb, int event, int64_t step,
+                                    bool backwards)
+{
+    if (!hcb_callback_wants(cb, event))
+        return false;
+    int i = cb->scheduled ? hcb_step_event(event) : -1;
+    return i < 0 || hcb_schedule_due(&cb->due[i], cb->every, step, backwards);
 }
 
 #endif

@@ -52,22 +52,13 @@ static int attach(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *en
 }
 
 /* A state that was stopped is made anew, and learns of the run first. */
-static int prepare(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *env,
-                   struct hcb_fault *fault)
+static int revive(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *env,
+                  struct hcb_fault *fault)
 {
-    if (!hcb_script_dead(cb->script))
-        return 0;
     h->planned = 0; /* its chunk runs anew, and may say otherwise what it wants */
     if (hcb_callback_rebuild(cb, &h->registry.world, fault) < 0)
         return -1;
     return attach(h, cb, env, fault);
-}
-
-/* A clock costs more than an empty call: of a callback's calls the first ones are timed, and
- * then each 16th. */
-static bool is_timed(const struct hcb_callback *cb)
-{
-    return cb->calls < 32 || cb->calls % 16 == 0;
 }
 
 static void count_cost(struct hotcb *h, struct hcb_callback *cb, int64_t took)
@@ -76,15 +67,96 @@ static void count_cost(struct hotcb *h, struct hcb_callback *cb, int64_t took)
     h->apply_ns += took;
 }
 
-static void time_call(struct hotcb *h, struct hcb_callback *cb, int64_t begin)
+/* ---- the calls of one event --------------------------------------------------- */
+
+/* How far they are. One that is broken off is found here, as it was. */
+struct calls {
+    struct hotcb *h;
+    struct hotcb_env *env;
+    int event;
+    int64_t step;
+    bool backwards;
+    size_t i;                 /* of the next callback to be asked */
+    struct hcb_callback *due; /* that was asked last, and is called */
+    bool calling;             /* a call of it goes on */
+    int64_t begin_ns;         /* 0: it is not timed */
+    struct hcb_fault *fault;
+};
+
+/* A clock costs more than an empty call: of a callback's calls the first ones are timed, and
+ * then each 16th. */
+static bool is_timed(const struct hcb_callback *cb)
 {
-    int64_t took = hcb_clock_ns() - begin;
-    cb->usual_ns += cb->usual_ns > 0 ? (took - cb->usual_ns) / 8 : took;
-    count_cost(h, cb, took);
+    return cb->calls % 16 == 0 || cb->calls < 32;
 }
 
-static void refresh_guard(struct hotcb *h, int64_t now_ns)
+static void time_call(struct calls *c)
 {
+    int64_t took = hcb_clock_ns() - c->begin_ns;
+    c->due->usual_ns += c->due->usual_ns > 0 ? (took - c->due->usual_ns) / 8 : took;
+    count_cost(c->h, c->due, took);
+}
+
+static int handle(struct hcb_round *round, struct calls *c)
+{
+    const char *name = c->h->registry.world.events.names[c->event];
+    return hcb_script_handle(round, c->due->script, name, c->env, c->fault);
+}
+
+static void end_call(struct calls *c, int status)
+{
+    struct hotcb *h = c->h;
+    c->calling = false;
+    if (hcb_is_child(h)) /* a lazy value forked, and this is the other one */
+        return;
+    if (hcb_effects_any(&h->registry.world.effects))
+        hcb_carry_out(h, c->due, status == 0);
+    if (status < 0)
+        failed(h, c->due, c->fault, c->event);
+    if (c->begin_ns)
+        time_call(c);
+    else
+        count_cost(h, c->due, c->due->usual_ns);
+}
+
+static void call(struct hcb_round *round, struct calls *c)
+{
+    struct hcb_callback *cb = c->due;
+    c->begin_ns = is_timed(cb) ? hcb_clock_ns() : 0;
+    cb->calls++;
+    c->calling = true;
+    int status = handle(round, c);
+    if (status == HCB_SCRIPT_DEAD) {
+        status = revive(c->h, cb, c->env, c->fault);
+        status = status == 0 ? handle(round, c) : -1;
+    }
+    end_call(c, status);
+}
+
+static inline bool next_due(struct calls *c)
+{
+    struct hcb_registry *all = &c->h->registry;
+    while (c->i < all->n && c->h->open) {
+        c->due = all->v[c->i++];
+        if (hcb_callback_due(c->due, c->event, c->step, c->backwards))
+            return true;
+    }
+    return false;
+}
+
+static void go_round(struct hcb_round *round, void *user)
+{
+    struct calls *c = user;
+    do
+        c->calling ? end_call(c, -1) /* it was broken off */ : call(round, c);
+    while (next_due(c));
+}
+
+static void refresh_guard(struct hotcb *h)
+{
+    int64_t now_ns = h->coarse_ns ? h->coarse_ns : hcb_clock_coarse_by(h->coarse_clock);
+    if (now_ns == h->guard_ns)
+        return;
     const char *before = hcb_guard_name();
     hcb_guard_refresh();
     h->guard_ns = now_ns;
@@ -92,33 +164,21 @@ static void refresh_guard(struct hotcb *h, int64_t now_ns)
         h->changed = true; /* status says which it is */
 }
 
-/* Before the first call of an event. */
-static void begin_calls(struct hotcb *h)
+static void call_all(struct hotcb *h, struct hotcb_env *env, int id, int64_t step, bool backwards)
 {
-    int64_t now_ns = h->coarse_ns ? h->coarse_ns : hcb_clock_coarse_by(h->coarse_clock);
-    if (now_ns != h->guard_ns) /* the clock has ticked */
-        refresh_guard(h, now_ns);
-    hcb_script_begin();
-}
-
-static void call(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *env, int event)
-{
-    struct hcb_fault fault;
-    int64_t begin = is_timed(cb) ? hcb_clock_ns() : 0;
-    cb->calls++;
-    int status = prepare(h, cb, env, &fault);
-    if (status == 0) {
-        status = hcb_script_handle(cb->script, h->registry.world.events.names[event], env, &fault);
-        if (hcb_is_child(h)) /* a lazy value forked, and this is the other one */
-            return;
-        hcb_carry_out(h, cb, status == 0);
-    }
-    if (status < 0)
-        failed(h, cb, &fault, event);
-    if (begin)
-        time_call(h, cb, begin);
-    else
-        count_cost(h, cb, cb->usual_ns);
+    struct calls c;
+    c.h = h;
+    c.env = env;
+    c.event = id;
+    c.step = step;
+    c.backwards = backwards;
+    c.i = 0;
+    c.calling = false;
+    c.fault = &h->fault;
+    if (!next_due(&c))
+        return;
+    refresh_guard(h);
+    hcb_script_round(go_round, &c);
 }
 
 /* on_attach of those that are new, at the first apply, due or not. */
@@ -174,19 +234,16 @@ static struct hcb_plan plan_event(const struct hotcb *h, int id, int slot)
     return plan;
 }
 
-static void call_all(struct hotcb *h, struct hotcb_env *env, int id, int64_t step, bool backwards)
+static void make_plan(struct hotcb *h, int id, int slot)
 {
-    bool any = false;
-    for (size_t i = 0; i < h->registry.n && h->open; i++) {
-        if (!hcb_callback_due(h->registry.v[i], id, step, backwards))
-            continue;
-        if (!any)
-            begin_calls(h);
-        any = true;
-        call(h, h->registry.v[i], env, id);
-    }
-    if (any)
-        hcb_script_end();
+    h->plans[id] = plan_event(h, id, slot);
+    h->planned |= (uint64_t)(!h->changed && id != HCB_CHECKPOINT) << id;
+}
+
+/* A plan that says so cannot become another one by calls alone. */
+static bool is_for_all(const struct hotcb *h, int id)
+{
+    return (h->planned >> id & 1) && !h->changed && h->plans[id].always;
 }
 
 static int refuse_event(struct hotcb *h, const char *event)
@@ -218,8 +275,8 @@ void hcb_dispatch_seen(struct hotcb *h, struct hotcb_env *env, int id)
         attach_fresh(h, env, id);
     if (backwards || !hcb_is_for_nobody(h, id, step)) {
         call_all(h, env, id, step, backwards);
-        h->plans[id] = plan_event(h, id, slot);
-        h->planned |= (uint64_t)(!h->changed && id != HCB_CHECKPOINT) << id;
+        if (!is_for_all(h, id))
+            make_plan(h, id, slot);
     }
     if (id == HCB_CHECKPOINT)
         checkpoint(h);

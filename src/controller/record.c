@@ -216,7 +216,7 @@ void hcb_carry_out(void *run, struct hcb_callback *cb, bool ok)
 {
     struct hotcb *h = run;
     struct hcb_effects *effects = &h->registry.world.effects;
-    if (effects->n == 0 && effects->dropped == 0)
+    if (!hcb_effects_any(effects))
         return;
     for (size_t i = 0; i < effects->n; i++)
         do_effect(h, cb, &effects->v[i], ok);

@@ -86,6 +86,7 @@ struct hotcb {
     struct hcb_cost cost;
     int64_t apply_ns; /* what this apply has cost so far */
     int64_t coarse_ns; /* read for this apply; 0: not read */
+    struct hcb_fault fault; /* of the call that goes on */
     int64_t guard_ns; /* coarse: when the guard was last refreshed */
     uint64_t planned; /* of which events, a bit each, the plan holds */
     struct hcb_plan plans[HCB_EVENT_MAX];

@@ -33,10 +33,6 @@ static int l_handle(lua_State *L)
     return 0;
 }
 
-/* At the bottom of the stack, once handle has been called: self (or the globals), env, the
- * name "handle", and that of the last event. */
-enum { HOLDER = 2, ENV, HANDLE, EVENT };
-
 static void keep_stack(lua_State *L, struct hcb_script *s)
 {
     if (s->is_table)
@@ -45,8 +41,8 @@ static void keep_stack(lua_State *L, struct hcb_script *s)
         lua_pushglobaltable(L);
     lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_ENV);
     lua_pushliteral(L, "handle");
-    lua_pushnil(L);
-    hcb_sandbox_keep(L, EVENT);
+    lua_settop(L, HCB_AT_TOP);
+    hcb_sandbox_keep(&s->box, HCB_AT_TOP);
 }
 
 /* The name of the event, known by where the host has it. */
@@ -58,25 +54,26 @@ static void set_event(lua_State *L, struct hcb_script *s, const char *event)
         lua_pushvalue(L, -1);
         lua_rawsetp(L, LUA_REGISTRYINDEX, event);
     }
-    lua_replace(L, EVENT);
+    lua_replace(L, HCB_AT_EVENT);
     s->event = event;
 }
 
-/* handle and its arguments, as l_handle would find them; -1 where only that can. */
-static int push_handle(lua_State *L, void *event)
+/* handle and its arguments, as l_handle would find them: how many arguments; -1 where only
+ * that can. */
+static int push_handle(lua_State *L, struct hcb_script *s, const char *event)
 {
-    struct hcb_script *s = hcb_script_of(L);
-    if (s->box.base < EVENT)
-        keep_stack(L, s);
-    if (s->event != event)
+    if (s->event != event) {
+        if (s->box.base < HCB_AT_TOP)
+            keep_stack(L, s);
         set_event(L, s, event);
-    lua_pushvalue(L, HANDLE);
-    if (lua_rawget(L, HOLDER) != LUA_TFUNCTION || !hcb_lua_refresh_env(L, s, ENV))
+    }
+    lua_pushvalue(L, HCB_AT_HANDLE);
+    if (lua_rawget(L, HCB_AT_HOLDER) != LUA_TFUNCTION || !hcb_lua_refresh_env(L, s))
         return -1;
     if (s->is_table)
-        lua_pushvalue(L, HOLDER);
-    lua_pushvalue(L, EVENT);
-    lua_pushvalue(L, ENV);
+        lua_pushvalue(L, HCB_AT_HOLDER);
+    lua_pushvalue(L, HCB_AT_EVENT);
+    lua_pushvalue(L, HCB_AT_ENV);
     return s->is_table ? 3 : 2;
 }
 
@@ -137,19 +134,17 @@ static int call_host(hotcb_lazy_fn *fn, void *user, struct hotcb_env *env, const
     return rc;
 }
 
-static int run_with_env(struct hcb_script *s, hcb_push_fn *push, lua_CFunction fn,
-                        const char *event, struct hotcb_env *env, struct hcb_fault *fault)
+static void set_env(struct hcb_script *s, struct hotcb_env *env)
 {
     s->env = env;
     s->call++;
     env->call_host = call_host;
-    int status = hcb_script_enter(s, push, fn, (void *)(uintptr_t)event, fault);
-    s->env = NULL;
-    return status;
 }
 
-void hcb_script_begin(void) { hcb_sandbox_begin(); }
-void hcb_script_end(void) { hcb_sandbox_end(); }
+void hcb_script_round(hcb_round_fn *body, void *user)
+{
+    hcb_sandbox_round(body, user);
+}
 
 void hcb_script_call_log(hotcb_log_fn *fn, void *user, enum hotcb_level level, const char *id,
                          const char *line)
@@ -160,29 +155,44 @@ void hcb_script_call_log(hotcb_log_fn *fn, void *user, enum hotcb_level level, c
     hcb_sandbox_step_in(&out);
 }
 
-int hcb_script_handle(struct hcb_script *s, const char *event, struct hotcb_env *env,
-                      struct hcb_fault *fault)
+int hcb_script_handle(struct hcb_round *round, struct hcb_script *s, const char *event,
+                      struct hotcb_env *env, struct hcb_fault *fault)
 {
-    return run_with_env(s, push_handle, l_handle, event, env, fault);
+    if (s->box.dead != HCB_FINE)
+        return HCB_SCRIPT_DEAD;
+    if (hcb_round_enter(round, &s->box, fault) < 0)
+        return -1;
+    set_env(s, env);
+    int n = push_handle(s->box.L, s, event);
+    int status = n >= 0 ? lua_pcall(s->box.L, n, 0, 1)
+                        : hcb_round_run(&s->box, l_handle, (void *)(uintptr_t)event);
+    status = hcb_round_leave(round, &s->box, status);
+    s->env = NULL;
+    if (status < 0 && s->box.dead != HCB_FINE)
+        hcb_script_tidy(s);
+    return status;
 }
 
 int hcb_script_attach(struct hcb_script *s, struct hotcb_env *env, struct hcb_fault *fault)
 {
-    return run_with_env(s, NULL, l_attach, NULL, env, fault);
+    set_env(s, env);
+    int status = hcb_script_enter(s, l_attach, NULL, fault);
+    s->env = NULL;
+    return status;
 }
 
 int hcb_script_close(struct hcb_script *s, struct hcb_fault *fault)
 {
-    return hcb_script_enter(s, NULL, l_close, NULL, fault);
+    return hcb_script_enter(s, l_close, NULL, fault);
 }
 
 int hcb_script_save(struct hcb_script *s, struct hcb_value *out, struct hcb_fault *fault)
 {
-    return hcb_script_enter(s, NULL, l_save, out, fault);
+    return hcb_script_enter(s, l_save, out, fault);
 }
 
 int hcb_script_restore(struct hcb_script *s, const struct hcb_value *saved,
                        struct hcb_fault *fault)
 {
-    return hcb_script_enter(s, NULL, l_restore, (void *)(uintptr_t)saved, fault);
+    return hcb_script_enter(s, l_restore, (void *)(uintptr_t)saved, fault);
 }

@@ -50,6 +50,11 @@ struct hcb_effects {
     const struct hcb_spool *metrics, *media; /* where lines of the two go; NULL: nowhere */
 };
 
+static inline bool hcb_effects_any(const struct hcb_effects *e)
+{
+    return e->n > 0 || e->dropped > 0;
+}
+
 void hcb_effects_release(struct hcb_effects *e);
 void hcb_effects_reset(struct hcb_effects *e);
 

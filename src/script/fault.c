@@ -15,12 +15,6 @@ const char *hcb_reason_name(enum hcb_reason reason)
     return "";
 }
 
-void hcb_fault_clear(struct hcb_fault *f)
-{
-    f->reason = HCB_FINE;
-    f->message[0] = f->traceback[0] = '\0';
-}
-
 /* Writes one character of s in printable form to out and returns its length; *used
  * says how many bytes of s that was. Newlines stay where lines are wanted. */
 static size_t put_printable(char out[8], const char *s, size_t n, bool lines, size_t *used)

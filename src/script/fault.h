@@ -31,7 +31,12 @@ const char *hcb_reason_name(enum hcb_reason reason); /* "" for HCB_FINE */
 /* "...:12: ..." somewhere in it. */
 bool hcb_fault_has_place(const char *text);
 
-void hcb_fault_clear(struct hcb_fault *f);
+static inline void hcb_fault_clear(struct hcb_fault *f)
+{
+    f->reason = HCB_FINE;
+    f->message[0] = f->traceback[0] = '\0';
+}
+
 /* Sets reason and message; returns -1, for `return hcb_fault_set(...)`. */
 int hcb_fault_set(struct hcb_fault *f, enum hcb_reason reason, const char *fmt, ...)
     HCB_PRINTF(3, 4);

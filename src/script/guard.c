@@ -3,13 +3,15 @@
 
 #if defined(HOTCB_PORTABLE) || defined(HOTCB_UNGUARDED)
 
-enum hcb_guard hcb_guard_enter(struct hcb_run *run)
+enum hcb_guard hcb_guard_open(struct hcb_run *run)
 {
-    run->late = run->held = 0;
+    run->thread = NULL;
     return HCB_GUARD_CANNOT;
 }
 
-void hcb_guard_leave(struct hcb_run *run) { (void)run; }
+bool hcb_guard_arm(struct hcb_run *run) { return run == NULL; }
+void hcb_guard_rest(struct hcb_run *run) { (void)run; }
+int64_t hcb_guard_tick(int64_t budget_ns) { return budget_ns; }
 void hcb_guard_landed(struct hcb_run *run) { (void)run; }
 void hcb_guard_refresh(void) {}
 bool hcb_guard_watches(const struct hcb_run *run) { return run != NULL; } /* as before */
@@ -41,16 +43,13 @@ const char *hcb_guard_name(void) { return "count hook"; }
 
 /* Of one thread; all zero in a forked child. */
 struct record {
-    struct hcb_run *volatile current;
-    volatile uint64_t armed_ns; /* the timer fires within that; 0: it is not set */
-    uint64_t serial;
+    struct hcb_guard_thread shared; /* the first, so that it is the record, too */
     uint64_t seen;   /* the run that a tick found */
     int64_t seen_ns; /* and when, in CPU time */
     bool ready;      /* set up, for better or worse */
     bool usable;     /* it has a timer that gets through */
     timer_t timer;
-    timer_t fine;    /* on the monotonic clock, for the end of a run's time */
-    bool fine_set;
+    timer_t fine;    /* on the monotonic clock */
     int64_t asked_ns;
     sigset_t mask; /* that a jump came from */
     uint32_t mxcsr; /* and the modes of floating point there, which a handler has its own of */
@@ -77,7 +76,7 @@ static void set(timer_t timer, int64_t ns)
 
 static void set_timer(struct record *r, int64_t ns)
 {
-    r->armed_ns = (uint64_t)ns;
+    r->shared.armed_ns = (uint64_t)ns;
     set(r->timer, ns);
 }
 
@@ -108,7 +107,7 @@ static void set_fine(struct record *r, const struct hcb_run *run, int64_t ns)
         set_timer(r, ns);
         return;
     }
-    r->fine_set = true;
+    r->shared.fine_set = true;
     set(r->fine, ns);
 }
 
@@ -142,9 +141,9 @@ static void overdue(struct record *r, struct hcb_run *run, int64_t now, const uc
 
 static void tick(struct record *r, const ucontext_t *context)
 {
-    struct hcb_run *run = r->current;
+    struct hcb_run *run = r->shared.current;
     if (!run) {
-        r->armed_ns = 0;
+        r->shared.armed_ns = 0;
         return;
     }
     int64_t now = hcb_clock_cpu_ns();
@@ -250,7 +249,7 @@ static void give_up(struct record *r)
 {
     delete_timers(r);
     r->usable = false;
-    r->armed_ns = 0;
+    r->shared.armed_ns = 0;
 }
 
 static void set_up(struct record *r)
@@ -292,9 +291,16 @@ static struct record *ready_record(void)
 
 /* ---- entry and exit ---------------------------------------------------------- */
 
-/* Its first run is known, so it need not be seen first. */
+static struct record *record_of(const struct hcb_run *run)
+{
+    return (struct record *)run->thread;
+}
+
+/* The first run is known, so it need not be seen first. A forked child has no timer. */
 static bool arm(struct record *r, const struct hcb_run *run)
 {
+    if (!r->usable)
+        return false;
     if (!gets_through()) {
         give_up(r);
         return false;
@@ -305,19 +311,29 @@ static bool arm(struct record *r, const struct hcb_run *run)
     return true;
 }
 
-/* No tick of the fine timer is to come when no script runs; one that this run was inside
- * of is watched by the other. */
-static void rest(struct record *r)
+bool hcb_guard_arm(struct hcb_run *run)
 {
-    r->fine_set = false;
-    set(r->fine, 0);
-    if (r->current)
-        set_timer(r, r->current->tick_ns);
-    else
-        r->armed_ns = 0;
+    if (arm(record_of(run), run))
+        return true;
+    run->thread->current = run->outer;
+    run->thread = NULL;
+    return false;
 }
 
-static int64_t tick_of(int64_t budget_ns)
+/* No tick of the fine timer is to come when no script runs; one that this run was inside
+ * of is watched by the other. */
+void hcb_guard_rest(struct hcb_run *run)
+{
+    struct record *r = record_of(run);
+    r->shared.fine_set = false;
+    set(r->fine, 0);
+    if (r->shared.current)
+        set_timer(r, r->shared.current->tick_ns);
+    else
+        r->shared.armed_ns = 0;
+}
+
+int64_t hcb_guard_tick(int64_t budget_ns)
 {
     int64_t ns = budget_ns / 4 - KERNEL_NS;
     return ns < TICK_MIN_NS ? TICK_MIN_NS : ns;
@@ -331,33 +347,17 @@ static size_t stack_left(const struct record *r)
     return r && place >= r->stack_low && place < r->stack_high ? place - r->stack_low : SIZE_MAX;
 }
 
-enum hcb_guard hcb_guard_enter(struct hcb_run *run)
+enum hcb_guard hcb_guard_open(struct hcb_run *run)
 {
     struct record *r = ready_record();
-    run->late = run->held = 0;
+    run->thread = NULL;
     if (stack_left(r) < HCB_GUARD_STACK)
         return HCB_GUARD_NO_STACK;
     if (!r || !r->usable)
         return HCB_GUARD_CANNOT;
-    run->tick_ns = tick_of(run->budget_ns);
-    run->serial = ++r->serial;
-    run->outer = r->current;
-    atomic_signal_fence(memory_order_seq_cst);
-    r->current = run;
-    atomic_signal_fence(memory_order_seq_cst);
-    if (r->armed_ns - 1 < (uint64_t)run->tick_ns || arm(r, run))
-        return HCB_GUARD_WATCHES;
-    r->current = run->outer;
-    return HCB_GUARD_CANNOT;
-}
-
-void hcb_guard_leave(struct hcb_run *run)
-{
-    if (mine && mine->current == run)
-        mine->current = run->outer;
-    atomic_signal_fence(memory_order_seq_cst);
-    if (mine && mine->fine_set)
-        rest(mine);
+    run->thread = &r->shared;
+    run->outer = r->shared.current;
+    return HCB_GUARD_WATCHES;
 }
 
 void hcb_guard_landed(struct hcb_run *run)
@@ -372,7 +372,7 @@ void hcb_guard_landed(struct hcb_run *run)
 
 bool hcb_guard_watches(const struct hcb_run *run)
 {
-    return mine && mine->usable && mine->current == run;
+    return mine && mine->usable && mine->shared.current == run;
 }
 
 void hcb_guard_refresh(void)

@@ -86,16 +86,36 @@ static void learn(lua_State *L, const struct hotcb_env *env, const struct hcb_sl
     hot->slot[hot->n++] = number;
 }
 
-bool hcb_lua_refresh_env(lua_State *L, struct hcb_script *s, int idx)
+static void place_names(lua_State *L, struct hcb_hot *hot)
+{
+    for (; hot->placed < hot->n; hot->placed++) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, HCB_KEY_HOT + (int)hot->placed);
+        lua_replace(L, HCB_AT_HOT + (int)hot->placed);
+    }
+}
+
+static void push_hot(lua_State *L, const struct hcb_slot *slot)
+{
+    if (!can_be_hot(slot))
+        lua_pushnil(L);
+    else if (slot->type == HCB_SLOT_INT)
+        lua_pushinteger(L, slot->u.i);
+    else
+        push_slot(L, slot);
+}
+
+bool hcb_lua_refresh_hot(lua_State *L, struct hcb_script *s)
 {
     struct hcb_hot *hot = &s->hot;
-    if (s->env_written || (hot->n > 0 && hot->env != s->env->serial) || ++hot->calls % 1024 == 0)
+    const struct hcb_slot *slots = s->env->slots;
+    if (s->env_written || hot->env != s->env->serial || ++hot->calls % 1024 == 0)
         return false;
+    if (hot->placed < hot->n)
+        place_names(L, hot);
     for (unsigned i = 0; i < hot->n; i++) {
-        const struct hcb_slot *slot = &s->env->slots[hot->slot[i]];
-        lua_rawgeti(L, LUA_REGISTRYINDEX, HCB_KEY_HOT + (int)i);
-        push_slot(L, can_be_hot(slot) ? slot : NULL);
-        lua_rawset(L, idx);
+        lua_pushvalue(L, HCB_AT_HOT + (int)i);
+        push_hot(L, &slots[hot->slot[i]]);
+        lua_rawset(L, HCB_AT_ENV);
     }
     return true;
 }
@@ -296,7 +316,7 @@ void hcb_lua_push_env(lua_State *L, struct hcb_script *s)
         return;
     clear_writes(L, lua_gettop(L));
     s->env_written = false;
-    s->hot.n = 0;
+    s->hot.n = s->hot.placed = 0;
 }
 
 void hcb_lua_forget_env(lua_State *L, struct hcb_script *s)

@@ -10,11 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifdef HOTCB_UNGUARDED /* built so by the bench only, to see what the guard costs */
-#define GUARDED 0
-#else
-#define GUARDED 1
-#endif
 #define HOOK_INSTRUCTIONS 1000
 #define TICK_UNITS 20000
 #define SMALL_BYTES (64 << 10)
@@ -77,7 +72,7 @@ static void check_clock(struct hcb_sandbox *sb)
 {
     int64_t now = hcb_clock_cpu_ns();
     if (sb->deadline_ns == 0)
-        sb->deadline_ns = now + sb->limits.time_ms * 1000000;
+        sb->deadline_ns = now + sb->budget_ns;
     if (now >= sb->deadline_ns)
         sb->run->late++;
 }
@@ -204,7 +199,7 @@ static void *allocate(void *user, void *p, size_t old, size_t size)
     void *q = hcb_arena_alloc(sb->arena, p, old, size);
     if (!sb->run)
         return q;
-    if (GUARDED && !q && size > 0) {
+    if (HCB_GUARDED && !q && size > 0) {
         note_memory(sb);
         siglongjmp(sb->run->out, JUMP_MEMORY);
     }
@@ -395,19 +390,21 @@ static int on_error(lua_State *L)
     return 1;
 }
 
-/* ---- a run ------------------------------------------------------------------ */
+/* ---- a call ----------------------------------------------------------------- */
 
-/* A stop is a failure even where the script got to its end all the same. */
-static int finish_run(struct hcb_sandbox *sb, int status)
+static void note_late(struct hcb_sandbox *sb)
+{
+    if (!sb->run->late || sb->dead != HCB_FINE)
+        return;
+    sb->dead = HCB_BUDGET;
+    note_budget(sb, "");
+}
+
+int hcb_round_fail(struct hcb_sandbox *sb, int status)
 {
     struct hcb_fault *fault = sb->fault;
     size_t n;
-    if (sb->run->late && sb->dead == HCB_FINE) {
-        sb->dead = HCB_BUDGET;
-        note_budget(sb, "");
-    }
-    if (status == LUA_OK && sb->dead == HCB_FINE)
-        return 0;
+    note_late(sb);
     if (status == LUA_ERRMEM || sb->dead == HCB_MEMORY)
         return note_memory(sb);
     fault->reason = sb->dead == HCB_FINE ? sb->reason : sb->dead;
@@ -419,48 +416,18 @@ static int finish_run(struct hcb_sandbox *sb, int status)
     return -1;
 }
 
-/* What is run: fn(arg), or what push leaves on the stack. */
-struct job {
-    hcb_push_fn *push; /* or NULL */
-    lua_CFunction fn;
-    void *arg;
-};
-
-void hcb_sandbox_keep(lua_State *L, int n)
+void hcb_sandbox_keep(struct hcb_sandbox *sb, int n)
 {
-    sandbox_of(L)->base = n;
+    sb->base = n;
 }
 
-/* The stack is at its base before each, and after it. */
-static int call(struct hcb_sandbox *sb, const struct job *job)
+/* The stack is at its base before each call, and after it. */
+int hcb_round_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg)
 {
-    lua_State *L = sb->L; // on_error ...
-    int n = job->push ? job->push(L, job->arg) : -1;
-    if (n < 0) {
-        lua_settop(L, sb->base);
-        lua_pushcfunction(L, job->fn);
-        lua_pushlightuserdata(L, job->arg); // on_error ... fn arg
-        n = 1;
-    }
-    return lua_pcall(L, n, 0, 1);
-}
-
-/* The state is in an unknown condition: nothing of it is touched again. */
-static int drop(struct hcb_sandbox *sb, int how)
-{
-    hcb_arena_close(sb->arena);
-    sb->arena = NULL;
-    sb->L = NULL;
-    if (how == JUMP_MEMORY)
-        return -1; /* noted where it happened */
-    sb->fault->traceback[0] = '\0'; /* it may have been cut short */
-    sb->fault->reason = HCB_BUDGET;
-    if (sb->dead == HCB_FINE) /* else it is noted already, with its place */
-        hcb_fault_set(sb->fault, HCB_BUDGET, "%s: used up its CPU time of %lld ms a call "
-                      "(limits.time_ms) inside one long operation, which was broken off",
-                      sb->name, (long long)sb->limits.time_ms);
-    sb->dead = HCB_BUDGET;
-    return -1;
+    lua_settop(sb->L, sb->base); // on_error ...
+    lua_pushcfunction(sb->L, fn);
+    lua_pushlightuserdata(sb->L, arg); // on_error ... fn arg
+    return lua_pcall(sb->L, 1, 0, 1);
 }
 
 static int refuse_stack(struct hcb_fault *fault)
@@ -470,33 +437,40 @@ static int refuse_stack(struct hcb_fault *fault)
                          hcb_guard_stack_left() >> 10, HCB_GUARD_STACK >> 10);
 }
 
-static int watched_call(struct hcb_sandbox *sb, const struct job *job)
+int hcb_round_refuse(const struct hcb_round *round, const struct hcb_sandbox *sb,
+                     struct hcb_fault *fault)
 {
-    enum hcb_guard guard = hcb_guard_enter(sb->run);
-    if (guard == HCB_GUARD_NO_STACK)
-        return refuse_stack(sb->fault);
-    bool counting = guard == HCB_GUARD_CANNOT && GUARDED;
-    if (counting != sb->counting) {
-        sb->counting = counting;
-        set_hook(sb->L, sb, false);
-    }
-    int status = call(sb, job);
-    hcb_guard_leave(sb->run);
-    return finish_run(sb, status);
+    hcb_fault_clear(fault);
+    if (sb->dead != HCB_FINE)
+        return hcb_fault_set(fault, sb->dead, "the script was stopped before");
+    (void)round;
+    return refuse_stack(fault);
 }
 
-static void begin(struct hcb_sandbox *sb, struct hcb_run *run, struct hcb_fault *fault)
+void hcb_round_count(struct hcb_sandbox *sb, bool counting)
 {
-    run->stop = on_late;
-    run->user = sb;
-    run->budget_ns = sb->limits.time_ms * 1000000;
-    sb->run = run;
-    sb->running = sb->L;
-    sb->fault = fault;
-    sb->entry = (const char *)run;
-    sb->deadline_ns = 0;
-    sb->reason = HCB_RUNTIME;
+    sb->counting = counting;
+    set_hook(sb->L, sb, false);
 }
+
+/* The state is in an unknown condition: nothing of it is touched again. */
+static void drop(struct hcb_sandbox *sb, int how)
+{
+    hcb_arena_close(sb->arena);
+    sb->arena = NULL;
+    sb->L = NULL;
+    if (how == JUMP_MEMORY)
+        return; /* noted where it happened */
+    sb->fault->traceback[0] = '\0'; /* it may have been cut short */
+    sb->fault->reason = HCB_BUDGET;
+    if (sb->dead == HCB_FINE) /* else it is noted already, with its place */
+        hcb_fault_set(sb->fault, HCB_BUDGET, "%s: used up its CPU time of %lld ms a call "
+                      "(limits.time_ms) inside one long operation, which was broken off",
+                      sb->name, (long long)sb->limits.time_ms);
+    sb->dead = HCB_BUDGET;
+}
+
+/* ---- a round ---------------------------------------------------------------- */
 
 static _Atomic(locale_t) c_locale;
 
@@ -510,15 +484,15 @@ static locale_t make_locale(void)
     return none;
 }
 
-/* How often this thread has begun, and the locale it goes back to. */
-static _Thread_local unsigned begun;
+/* How many rounds this thread is in, and the locale it goes back to. */
+static _Thread_local unsigned rounds;
 static _Thread_local locale_t locale_before;
 
 /* Numbers keep their point whatever locale the host is in, and texts are compared by
  * their bytes. */
-void hcb_sandbox_begin(void)
+static void begin_locale(void)
 {
-    if (begun++ > 0 || !GUARDED)
+    if (rounds++ > 0 || !HCB_GUARDED)
         return;
     locale_t c = atomic_load_explicit(&c_locale, memory_order_acquire);
     if (!c)
@@ -526,55 +500,87 @@ void hcb_sandbox_begin(void)
     locale_before = c ? uselocale(c) : (locale_t)0;
 }
 
-void hcb_sandbox_end(void)
+static void end_locale(void)
 {
-    if (--begun == 0 && locale_before)
+    if (--rounds == 0 && locale_before)
         uselocale(locale_before);
 }
 
 void hcb_sandbox_step_out(struct hcb_sandbox_outside *out)
 {
-    out->begun = begun;
+    out->rounds = rounds;
     out->locale = locale_before;
-    if (begun > 0 && locale_before)
+    if (rounds > 0 && locale_before)
         uselocale(locale_before);
-    begun = 0;
+    rounds = 0;
 }
 
 void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out)
 {
-    begun = out->begun;
+    rounds = out->rounds;
     locale_before = out->locale;
-    if (begun > 0 && locale_before)
+    if (rounds > 0 && locale_before)
         uselocale(atomic_load_explicit(&c_locale, memory_order_acquire));
 }
 
-int hcb_sandbox_call(struct hcb_sandbox *sb, hcb_push_fn *push, lua_CFunction fn, void *arg,
-                     struct hcb_fault *fault)
+static void landed(struct hcb_round *round, int how)
 {
-    const struct job job = {push, fn, arg};
-    struct hcb_run run;
-    int result;
-    hcb_fault_clear(fault);
-    if (sb->dead != HCB_FINE)
-        return hcb_fault_set(fault, sb->dead, "the script was stopped before");
-    hcb_sandbox_begin();
-    begin(sb, &run, fault);
-    int how = GUARDED ? sigsetjmp(run.out, 0) : 0;
-    if (how == 0) {
-        result = watched_call(sb, &job);
-    } else {
-        how == JUMP_LATE ? hcb_guard_landed(&run) : hcb_guard_leave(&run);
-        result = drop(sb, how);
-    }
+    struct hcb_sandbox *sb = round->in;
+    if (how == JUMP_LATE)
+        hcb_guard_landed(&round->run);
+    else
+        hcb_guard_leave(&round->run);
+    drop(sb, how);
     sb->run = NULL;
-    hcb_sandbox_end();
-    return result;
+    round->in = NULL;
+    if (sb->dropped)
+        sb->dropped(sb->owner);
+}
+
+/* Not inlined: what a jump must not find changed is not in this frame. */
+static __attribute__((noinline)) void go(struct hcb_round *round, hcb_round_fn *body, void *user)
+{
+    int how = HCB_GUARDED ? sigsetjmp(round->run.out, 0) : 0;
+    if (how != 0)
+        landed(round, how);
+    body(round, user);
+}
+
+void hcb_sandbox_round(hcb_round_fn *body, void *user)
+{
+    struct hcb_round round;
+    round.in = NULL;
+    round.run.stop = on_late;
+    round.guard = hcb_guard_open(&round.run);
+    begin_locale();
+    go(&round, body, user);
+    end_locale();
+}
+
+struct single {
+    struct hcb_sandbox *sb;
+    lua_CFunction fn;
+    void *arg;
+    struct hcb_fault *fault;
+    bool begun;
+    int status;
+};
+
+static void run_single(struct hcb_round *round, void *user)
+{
+    struct single *one = user;
+    if (one->begun) /* it was broken off */
+        return;
+    one->begun = true;
+    if (hcb_round_enter(round, one->sb, one->fault) == 0)
+        one->status = hcb_round_leave(round, one->sb, hcb_round_run(one->sb, one->fn, one->arg));
 }
 
 int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct hcb_fault *fault)
 {
-    return hcb_sandbox_call(sb, NULL, fn, arg, fault);
+    struct single one = {sb, fn, arg, fault, false, -1};
+    hcb_sandbox_round(run_single, &one);
+    return one.status;
 }
 
 /* ---- open and close ---------------------------------------------------------- */
@@ -592,6 +598,7 @@ static int open_state(struct hcb_sandbox *sb, struct hcb_pool *pool, struct hcb_
         return hcb_fault_set(fault, HCB_MEMORY, "no memory for a Lua state");
     *(struct hcb_sandbox **)lua_getextraspace(sb->L) = sb;
     set_pressure(sb->L, sb);
+    sb->running = sb->L;
     lua_pushcfunction(sb->L, on_error); // stays at index 1
     sb->base = 1;
     return hcb_sandbox_run(sb, l_open, sb, fault);
@@ -601,7 +608,7 @@ int hcb_sandbox_open(struct hcb_sandbox *sb, const struct hcb_limits *limits, co
                      void *owner, struct hcb_pool *pool, struct hcb_fault *fault)
 {
     memset(sb, 0, sizeof *sb);
-    sb->limits = *limits;
+    hcb_sandbox_limits(sb, limits);
     sb->name = name;
     sb->owner = owner;
     int status = open_state(sb, pool, fault);
@@ -638,4 +645,6 @@ size_t hcb_sandbox_used(const struct hcb_sandbox *sb)
 void hcb_sandbox_limits(struct hcb_sandbox *sb, const struct hcb_limits *limits)
 {
     sb->limits = *limits;
+    sb->budget_ns = limits->time_ms * 1000000;
+    sb->tick_ns = hcb_guard_tick(sb->budget_ns);
 }

@@ -20,25 +20,33 @@
 #include <locale.h>
 #include <lua.h>
 
+#ifdef HOTCB_UNGUARDED /* built so by the bench only, to see what the guard costs */
+#define HCB_GUARDED 0
+#else
+#define HCB_GUARDED 1
+#endif
+
 struct hcb_sandbox {
+    /* what each call looks at */
     lua_State *L; /* NULL once it was dropped */
-    struct hcb_arena *arena;
-    void *owner;
-    const char *name; /* of the script, for what is said of it; the owner's */
-    struct hcb_limits limits;
     enum hcb_reason dead;    /* stopped by its budget or memory: not to be entered again */
     enum hcb_reason reason;  /* of an error raised by hcb_sandbox_raise */
-
-    /* of the run that goes on */
-    struct hcb_run *run;
-    struct hcb_fault *fault;
-    lua_State *volatile running; /* the coroutine, or L */
-    const char *entry;   /* place on the C stack */
-    bool counting;       /* there is no timer: the hook counts, and reads the clock */
-    int64_t deadline_ns; /* then: of CPU time; 0 until the clock is first read */
-    unsigned work;       /* and units of hcb_sandbox_tick since then */
-    size_t pressure;     /* bytes in use from which all garbage is collected */
     int base;            /* values that stay at the bottom of the stack; the first is ours */
+    bool counting;       /* there is no timer: the hook counts, and reads the clock */
+    int64_t budget_ns, tick_ns; /* of CPU time, a call; see guard.h */
+    struct hcb_run *run; /* that goes on, or NULL */
+    struct hcb_fault *fault; /* of it */
+    const char *entry;   /* its place on the C stack */
+    int64_t deadline_ns; /* where it is counted: of CPU time; 0 until the clock is first read */
+
+    lua_State *volatile running; /* the coroutine, or L */
+    unsigned work;       /* units of hcb_sandbox_tick since the clock was read */
+    size_t pressure;     /* bytes in use from which all garbage is collected */
+    struct hcb_arena *arena;
+    void *owner;
+    void (*dropped)(void *owner); /* told so, or NULL */
+    const char *name; /* of the script, for what is said of it; the owner's */
+    struct hcb_limits limits;
 };
 
 /* A state with its libraries. `owner` is found again by hcb_sandbox_owner(); the name
@@ -62,25 +70,37 @@ void hcb_sandbox_limits(struct hcb_sandbox *sb, const struct hcb_limits *limits)
 int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg,
                     struct hcb_fault *fault);
 
-/* The same for what is called often. `push` is run in the state without Lua's protection, so it
- * may do nothing that raises, but for want of memory: it leaves a function and its arguments on
- * the stack and returns how many arguments; or -1: then fn is run, as above. What push wants to
- * find again it may leave at the bottom of the stack, by hcb_sandbox_keep(). */
-typedef int hcb_push_fn(lua_State *L, void *arg);
-int hcb_sandbox_call(struct hcb_sandbox *sb, hcb_push_fn *push, lua_CFunction fn, void *arg,
-                     struct hcb_fault *fault);
+/* Calls on one thread, one after the other, of one state or of many: what each would else
+ * set up for itself (the guard, the place where a call that is broken off lands, the
+ * locale) is set up once. They nest. */
+struct hcb_round {
+    struct hcb_run run;
+    enum hcb_guard guard;
+    struct hcb_sandbox *in; /* whose call goes on, or NULL */
+};
+
+/* Runs body(round, user), in which calls are made. A call that is broken off unwinds the body,
+ * which is then run again, the call's fault filled in: it goes on where it was, by what it has
+ * noted in `user`. */
+typedef void hcb_round_fn(struct hcb_round *round, void *user);
+void hcb_sandbox_round(hcb_round_fn *body, void *user);
+
+/* One call: enter, then what goes onto the state's stack and lua_pcall with handler 1, then
+ * leave with its status. What is pushed before is pushed without Lua's protection: that may do
+ * nothing that raises, but for want of memory. Each returns 0, or -1 with *fault: a call that
+ * was not entered is not left. */
+static inline int hcb_round_enter(struct hcb_round *round, struct hcb_sandbox *sb,
+                                  struct hcb_fault *fault);
+static inline int hcb_round_leave(struct hcb_round *round, struct hcb_sandbox *sb, int status);
+/* The lua_pcall of fn(arg). */
+int hcb_round_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg);
 
 /* The first n values of the stack stay from now on; the very first is the sandbox's own. */
-void hcb_sandbox_keep(lua_State *L, int n);
+void hcb_sandbox_keep(struct hcb_sandbox *sb, int n);
 
-/* Around several runs on one thread: what each would else set up for itself (the locale)
- * is set up once. They nest. */
-void hcb_sandbox_begin(void);
-void hcb_sandbox_end(void);
-
-/* Around what the host does in between: it has its own locale for that. */
+/* Around what the host does inside a round: it has its own locale for that. */
 struct hcb_sandbox_outside {
-    unsigned begun;
+    unsigned rounds;
     locale_t locale;
 };
 void hcb_sandbox_step_out(struct hcb_sandbox_outside *out);
@@ -109,5 +129,44 @@ void hcb_sandbox_switch(lua_State *L, lua_State *co);
 void hcb_sandbox_back(lua_State *L);
 /* So much C stack is in use that what Lua itself does not count must not go deeper. */
 bool hcb_sandbox_deep(lua_State *L);
+
+/* ---- the inside of a call ---------------------------------------------------- */
+
+int hcb_round_refuse(const struct hcb_round *round, const struct hcb_sandbox *sb,
+                     struct hcb_fault *fault);
+void hcb_round_count(struct hcb_sandbox *sb, bool counting);
+int hcb_round_fail(struct hcb_sandbox *sb, int status);
+
+static inline int hcb_round_enter(struct hcb_round *round, struct hcb_sandbox *sb,
+                                  struct hcb_fault *fault)
+{
+    if (sb->dead != HCB_FINE || round->guard == HCB_GUARD_NO_STACK)
+        return hcb_round_refuse(round, sb, fault);
+    hcb_fault_clear(fault);
+    round->in = sb;
+    round->run.user = sb;
+    round->run.budget_ns = sb->budget_ns;
+    round->run.tick_ns = sb->tick_ns;
+    sb->run = &round->run;
+    sb->fault = fault;
+    sb->entry = (const char *)round;
+    sb->deadline_ns = 0;
+    sb->reason = HCB_RUNTIME;
+    bool counting = !hcb_guard_enter(&round->run) && HCB_GUARDED;
+    if (counting != sb->counting)
+        hcb_round_count(sb, counting);
+    return 0;
+}
+
+/* A stop is a failure even where the script got to its end all the same. */
+static inline int hcb_round_leave(struct hcb_round *round, struct hcb_sandbox *sb, int status)
+{
+    hcb_guard_leave(&round->run);
+    if (status != LUA_OK || sb->dead != HCB_FINE || round->run.late)
+        status = hcb_round_fail(sb, status);
+    sb->run = NULL;
+    round->in = NULL;
+    return status;
+}
 
 #endif

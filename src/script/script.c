@@ -23,22 +23,27 @@ static int raise_about(lua_State *L, struct hcb_script *s, const char *text)
     return hcb_sandbox_raise(L, HCB_SYNTAX);
 }
 
-/* What a state that was stopped had in the making is of no use to the next one. */
-int hcb_script_enter(struct hcb_script *s, hcb_push_fn *push, lua_CFunction fn, void *arg,
-                     struct hcb_fault *fault)
+void hcb_script_tidy(struct hcb_script *s)
 {
-    int status = hcb_sandbox_call(&s->box, push, fn, arg, fault);
-    if (s->box.dead != HCB_FINE) {
-        hcb_buf_release(&s->scratch);
-        hcb_value_release(&s->scratch_value);
-        hcb_buf_release(&s->module.text);
-    }
-    return status;
+    hcb_buf_release(&s->scratch);
+    hcb_value_release(&s->scratch_value);
+    hcb_buf_release(&s->module.text);
 }
 
-static int enter(struct hcb_script *s, lua_CFunction fn, void *arg, struct hcb_fault *fault)
+/* Its call was broken off, and nothing of the state is left. */
+static void dropped(void *script)
 {
-    return hcb_script_enter(s, NULL, fn, arg, fault);
+    struct hcb_script *s = script;
+    s->env = NULL;
+    hcb_script_tidy(s);
+}
+
+int hcb_script_enter(struct hcb_script *s, lua_CFunction fn, void *arg, struct hcb_fault *fault)
+{
+    int status = hcb_sandbox_run(&s->box, fn, arg, fault);
+    if (s->box.dead != HCB_FINE)
+        hcb_script_tidy(s);
+    return status;
 }
 
 /* ---- set-up ---------------------------------------------------------------- */
@@ -427,12 +432,12 @@ static int tell_initial(struct hcb_script *s, struct hcb_fault *fault)
     if (s->declares && values->u.map.n < s->params.n)
         status = hcb_fault_set(fault, HCB_MEMORY, "out of memory");
     else if (!s->declares && values->u.map.n > 0)
-        status = enter(s, l_takes_params, &takes, fault);
+        status = hcb_script_enter(s, l_takes_params, &takes, fault);
     if (status == 0 && !takes)
         status = hcb_fault_set(fault, HCB_RUNTIME, "%s: takes no parameters: it declares none and "
                                "has no set_params", s->chunkname + (*s->chunkname == '@'));
     if (status == 0 && values->u.map.n > 0)
-        status = enter(s, l_apply_params, (void *)(uintptr_t)values, fault);
+        status = hcb_script_enter(s, l_apply_params, (void *)(uintptr_t)values, fault);
     hcb_value_release(&all);
     return status;
 }
@@ -453,7 +458,8 @@ static int set_up(struct hcb_script *s, const struct hcb_script_source *source,
 {
     struct setup set = {s, source};
     struct hcb_err err;
-    if (enter(s, l_setup, &set, fault) < 0)
+    s->box.dropped = dropped;
+    if (hcb_script_enter(s, l_setup, &set, fault) < 0)
         return -1;
     if (init_params(s, source, &err) < 0)
         return hcb_fault_set(fault, HCB_RUNTIME, "%s", err.text);
@@ -550,12 +556,12 @@ static int set_loose(struct hcb_script *s, const struct hcb_value *params, struc
         status = hcb_fail_nomem(err);
     if (status == 0)
         status = merge(&all, &changed, err);
-    if (status == 0 && enter(s, l_takes_params, &takes, &fault) < 0)
+    if (status == 0 && hcb_script_enter(s, l_takes_params, &takes, &fault) < 0)
         status = refuse_by_fault(err, &fault);
     if (status == 0 && !takes)
         status = hcb_fail(err, HOTCB_EREFUSED,
                           "it takes no parameters: it declares none and has no set_params");
-    if (status == 0 && enter(s, l_apply_params, &changed, &fault) < 0)
+    if (status == 0 && hcb_script_enter(s, l_apply_params, &changed, &fault) < 0)
         status = refuse_by_fault(err, &fault);
     if (status == 0)
         swap_values(&s->loose, &all);
@@ -595,8 +601,8 @@ static int set_declared(struct hcb_script *s, const struct hcb_value *params, st
     int status = hcb_params_convert(&s->params, params, &changed, err);
     if (status == 0 && !copy_current(s, &changed, &before))
         status = hcb_fail_nomem(err);
-    if (status == 0 && enter(s, l_apply_params, &changed, &fault) < 0) {
-        enter(s, l_write_back, &before, &second);
+    if (status == 0 && hcb_script_enter(s, l_apply_params, &changed, &fault) < 0) {
+        hcb_script_enter(s, l_write_back, &before, &second);
         status = refuse_by_fault(err, &fault);
     }
     if (status == 0)

@@ -56,19 +56,24 @@ void hcb_script_finder(struct hcb_script *s, hcb_find_module_fn *find, void *use
 /* Frees the state; calls nothing of the script's. NULL is fine. */
 void hcb_script_free(struct hcb_script *s);
 
-/* Around many calls on one thread: makes each of them cheaper. They nest. Meanwhile the
- * thread is in the C locale; a function of the host's is called by hcb_script_call_log, in
- * the thread's own. */
-void hcb_script_begin(void);
-void hcb_script_end(void);
+/* Calls of handle on one thread, one after the other, with one set-up for all of them. Runs
+ * body(round, user). A call that has to be broken off unwinds the body, which is then run once
+ * more, the call's fault filled in: it goes on where it was, by what it has noted in `user`.
+ * Meanwhile the thread is in the C locale; a function of the host's is called by
+ * hcb_script_call_log, in the thread's own. */
+struct hcb_round;
+typedef void hcb_round_fn(struct hcb_round *round, void *user);
+void hcb_script_round(hcb_round_fn *body, void *user);
 void hcb_script_call_log(hotcb_log_fn *fn, void *user, enum hotcb_level level, const char *id,
                          const char *line);
 
 /* Calls into the script. 0, or -1 with *fault. A hook that is not there is fine. */
 int hcb_script_attach(struct hcb_script *s, struct hotcb_env *env, struct hcb_fault *fault);
-/* `event` is the same text at the same place as long as the script lives. */
-int hcb_script_handle(struct hcb_script *s, const char *event, struct hotcb_env *env,
-                      struct hcb_fault *fault);
+/* `event` is the same text at the same place as long as the script lives. Of a script that was
+ * stopped for good: HCB_SCRIPT_DEAD, and no fault. */
+#define HCB_SCRIPT_DEAD (-2)
+int hcb_script_handle(struct hcb_round *round, struct hcb_script *s, const char *event,
+                      struct hotcb_env *env, struct hcb_fault *fault);
 int hcb_script_close(struct hcb_script *s, struct hcb_fault *fault);
 
 /* Checks and sets parameters, all or nothing; then set_params(changed). If that

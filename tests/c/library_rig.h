@@ -146,7 +146,9 @@ static inline void library_hostile(const struct hostile_row *row, lua_CFunction 
 {
     struct library_rig r;
     library_open(&r, 2000, 16);
-    r.sb.limits.time_ms = 20;
+    struct hcb_limits limits = r.sb.limits;
+    limits.time_ms = 20;
+    hcb_sandbox_limits(&r.sb, &limits);
     r.text = row->code;
     int rc = hcb_sandbox_run(&r.sb, run, &r, &r.fault);
     const char *reason = rc < 0 ? hcb_reason_name(r.fault.reason) : "ok";

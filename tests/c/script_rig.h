@@ -93,10 +93,34 @@ static inline int rig_set(struct rig *r, const char *json)
     return rc;
 }
 
+struct rig_call {
+    struct rig *r;
+    hotcb_env *env;
+    const char *event;
+    bool begun;
+    int rc;
+};
+
+static inline void rig_round(struct hcb_round *round, void *user)
+{
+    struct rig_call *c = user;
+    if (c->begun) /* it was broken off */
+        return;
+    c->begun = true;
+    c->rc = hcb_script_handle(round, c->r->script, c->event, c->env, &c->r->fault);
+}
+
+static inline int rig_handle_env(struct rig *r, const char *event, hotcb_env *env)
+{
+    struct rig_call c = {r, env, event, false, -1};
+    hcb_script_round(rig_round, &c);
+    return c.rc;
+}
+
 /* Ends the apply, too, as the controller does. */
 static inline int rig_handle(struct rig *r, const char *event)
 {
-    int rc = hcb_script_handle(r->script, event, r->env, &r->fault);
+    int rc = rig_handle_env(r, event, r->env);
     hcb_env_end(r->env);
     return rc;
 }

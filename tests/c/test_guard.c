@@ -34,6 +34,12 @@ static void prepare(struct hcb_run *run, struct asked *asked, int64_t budget_ns)
     run->stop = ask;
     run->user = asked;
     run->budget_ns = budget_ns;
+    run->tick_ns = hcb_guard_tick(budget_ns);
+}
+
+static bool enter(struct hcb_run *run)
+{
+    return hcb_guard_open(run) == HCB_GUARD_WATCHES && hcb_guard_enter(run);
 }
 
 /* Runs for ever, unless it heeds the request. Returns how it ended: 0 by itself, 1 by
@@ -46,7 +52,7 @@ static int run_away(struct asked *asked, bool heed)
         hcb_guard_landed(&run);
         return 1;
     }
-    if (hcb_guard_enter(&run) != HCB_GUARD_WATCHES)
+    if (!enter(&run))
         return -1;
     while (!heed || asked->times == 0) {
     }
@@ -126,7 +132,7 @@ static void test_short_runs_are_left_alone(void **state)
         struct hcb_run run;
         prepare(&run, &asked, 20 * MS);
         assert_int_equal(sigsetjmp(run.out, 0), 0);
-        assert_int_equal(hcb_guard_enter(&run), HCB_GUARD_WATCHES);
+        assert_true(enter(&run));
         burn(1 * MS);
         hcb_guard_leave(&run);
         assert_int_equal(asked.times, 0);
@@ -141,7 +147,7 @@ static void test_nested_runs(void **state)
     (void)state;
     prepare(&outer, &outer_asked, 20 * MS);
     if (sigsetjmp(outer.out, 0) == 0) {
-        assert_int_equal(hcb_guard_enter(&outer), HCB_GUARD_WATCHES);
+        assert_true(enter(&outer));
         outer.held++;
         for (int i = 0; i < 5; i++)
             assert_int_equal(run_away(&inner_asked, i % 2), 1 - i % 2);
@@ -163,7 +169,7 @@ static void test_held_runs_are_not_left(void **state)
     (void)state;
     prepare(&run, &asked, 10 * MS);
     if (sigsetjmp(run.out, 0) == 0) {
-        assert_int_equal(hcb_guard_enter(&run), HCB_GUARD_WATCHES);
+        assert_true(enter(&run));
         run.held++;
         burn(100 * MS);
         run.held--;
@@ -184,7 +190,7 @@ static void test_fork(void **state)
     for (int inside = 0; inside < 2; inside++) {
         prepare(&run, &asked, 20 * MS);
         assert_int_equal(sigsetjmp(run.out, 0), 0);
-        assert_int_equal(hcb_guard_enter(&run), HCB_GUARD_WATCHES); /* armed */
+        assert_true(enter(&run)); /* armed */
         if (!inside)
             hcb_guard_leave(&run);
         pid_t child = fork();

@@ -71,7 +71,7 @@ static void one_call(struct rig *r, hotcb_env *other, const char *fields, size_t
     }
     for (char *field; (field = strtok_r(rest, ",", &rest));)
         set_one(env, field);
-    if (hcb_script_handle(r->script, "train_step_end", env, &r->fault) < 0)
+    if (rig_handle_env(r, "train_step_end", env) < 0)
         fail_msg("%s", r->fault.message);
     hcb_env_end(env);
 }

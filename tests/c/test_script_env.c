@@ -170,11 +170,11 @@ static void test_groups_of_several_envs(void **state)
     hotcb_env_int(r.env, "mine.x", 1);
     rig_expect(&r, "table 1 nil nil");
     hotcb_env_int(other, "mine.x", 2);
-    assert_int_equal(hcb_script_handle(r.script, "fit_end", other, &r.fault), 0);
+    assert_int_equal(rig_handle_env(&r, "fit_end", other), 0);
     assert_string_equal(rig_asked(&r), "nil nil 2 nil");
     hotcb_env_group(other, "mine");
     hotcb_env_int(other, "mine.x", 3);
-    assert_int_equal(hcb_script_handle(r.script, "fit_end", other, &r.fault), 0);
+    assert_int_equal(rig_handle_env(&r, "fit_end", other), 0);
     assert_string_equal(rig_asked(&r), "table 3 nil 3");
     hotcb_env_free(other);
     rig_release(&r);
@@ -217,7 +217,7 @@ static void test_lazy(void **state)
 
     /* Two scripts, or two events, of one apply share what was worked out. */
     for (int i = 0; i < 3; i++)
-        assert_int_equal(hcb_script_handle(r.script, "fit_end", r.env, &r.fault), 0);
+        assert_int_equal(rig_handle_env(&r, "fit_end", r.env), 0);
     assert_int_equal(p.calls, 3);
     hcb_env_end(r.env);
     hcb_effects_reset(&r.effects);

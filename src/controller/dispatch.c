@@ -220,7 +220,7 @@ static void checkpoint(struct hotcb *h)
 /* Whom the event has to be taken to next; all have just been asked. */
 static struct hcb_plan plan_event(const struct hotcb *h, int id, int slot)
 {
-    struct hcb_plan plan = {.next = INT64_MAX};
+    struct hcb_plan plan = {.slot = (signed char)slot, .next = INT64_MAX};
     for (size_t i = 0; i < h->registry.n && !plan.always; i++) {
         const struct hcb_callback *cb = h->registry.v[i];
         if (!hcb_callback_wants(cb, id))
@@ -269,7 +269,7 @@ int hcb_dispatch(struct hotcb *h, struct hotcb_env *env, const char *event)
 void hcb_dispatch_seen(struct hotcb *h, struct hotcb_env *env, int id)
 {
     bool backwards = false;
-    int slot = hcb_step_event(id);
+    int slot = h->plans[id].slot;
     int64_t step = slot >= 0 ? count_step(h, env, slot, &backwards) : INT64_MIN;
     if (h->registry.world.fresh)
         attach_fresh(h, env, id);

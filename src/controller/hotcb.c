@@ -122,6 +122,7 @@ static int64_t or_default(int64_t given, int64_t usual)
     return given > 0 ? given : usual;
 }
 
+#define NEVER_NS (INT64_MIN / 2) /* longer ago than any interval */
 #define POLL_MS_MAX (INT64_C(1000) * 86400 * 365) /* in ns it must not overflow */
 
 static int64_t poll_interval_ns(int64_t ms)
@@ -136,7 +137,10 @@ static int init(struct hotcb *h, const hotcb_options *opt)
     h->process = hcb_platform_process();
     h->process_word = hcb_platform_process_word();
     h->lock.fd = h->ledger.fd = -1;
+    for (int id = 0; id < HCB_EVENT_MAX; id++)
+        h->plans[id].slot = (signed char)hcb_step_event(id);
     h->coarse_clock = hcb_platform_coarse_clock();
+    h->last_look_ns = NEVER_NS;
     h->started_ns = h->rate_ns = hcb_clock_ns();
     h->started_wall = hcb_clock_wall();
     h->steps_per_s = -1;
@@ -372,13 +376,14 @@ static int not_ready(hotcb *h)
  * which costs no system call. */
 static bool look_is_due(struct hotcb *h)
 {
-    h->coarse_ns = 0;
-    if (--h->applies_to_look > 0 && h->looked)
+    if (--h->applies_to_look > 0) {
+        h->coarse_ns = 0;
         return false;
-    int64_t now_ns = h->coarse_ns = h->poll_interval_ns > 0 ? hcb_clock_coarse_by(h->coarse_clock) : 0;
-    if (h->looked && now_ns - h->last_look_ns < h->poll_interval_ns)
+    }
+    int64_t now_ns = h->poll_interval_ns > 0 ? hcb_clock_coarse_by(h->coarse_clock) : 0;
+    h->coarse_ns = now_ns;
+    if (now_ns - h->last_look_ns < h->poll_interval_ns)
         return false;
-    h->looked = true;
     h->last_look_ns = now_ns;
     h->applies_to_look = h->debounce_steps;
     return true;
@@ -484,7 +489,7 @@ int hotcb_apply_events(hotcb *h, hotcb_env *env, const char *const *events, size
 static bool is_idle(struct hotcb *h, struct hotcb_env *env, int id)
 {
     struct hcb_world *w = &h->registry.world;
-    int slot = hcb_step_event(id);
+    int slot = h->plans[id].slot;
     int64_t step = slot < 0 ? INT64_MIN : env->has_step ? env->step : h->counts[slot];
     if (!hcb_is_for_nobody(h, id, step) || (slot >= 0 && step < w->last_step[slot]) ||
         w->fresh || env->refusals.len > 0)

@@ -18,16 +18,29 @@
  * until something changes. */
 struct hcb_plan {
     bool always;  /* somebody has to be asked each time */
-    int64_t next; /* else nobody is due below this step */
+    signed char slot; /* of a step event: its place among them; else -1 */
+    int64_t next; /* nobody is due below this step, unless always */
 };
 
 struct hotcb {
-    struct hcb_err err; /* of the last failing call */
+    /* what each apply looks at */
     bool open;
     bool busy;          /* a public function runs: what it calls must not call another */
-    pid_t pid;
+    bool has_step;
+    bool changed;       /* something must be published */
     uint64_t process;   /* a forked child is another one, and does nothing */
     const _Atomic uint64_t *process_word; /* where its number is, or NULL */
+    int64_t step;       /* where the loop is */
+    int64_t applies_to_look; /* applies until the next look may come */
+    int64_t debounce_steps, poll_interval_ns, last_look_ns;
+    hcb_clock_fn *coarse_clock;
+    int64_t coarse_ns;  /* read for this apply; 0: not read */
+    uint64_t planned;   /* of which events, a bit each, the plan holds */
+    int64_t counts[HCB_STEP_EVENTS]; /* of each step event: its step where none is set */
+    struct hcb_plan plans[HCB_EVENT_MAX];
+
+    struct hcb_err err; /* of the last failing call */
+    pid_t pid;
     char run[48];       /* "20261130-022920-4711-3f2a" */
     char host[64];
     char *framework;
@@ -56,19 +69,6 @@ struct hotcb {
     const char *stop_reason; /* NULL, or stop_text */
     char stop_text[4096];
 
-    /* where the loop is */
-    int64_t step;
-    bool has_step;
-    int64_t counts[HCB_STEP_EVENTS]; /* of each step event: its step where none is set */
-
-    /* when to look */
-    hcb_clock_fn *coarse_clock;
-    int64_t debounce_steps, poll_interval_ns;
-    int64_t applies_to_look; /* applies until the next look may come */
-    int64_t last_look_ns, looks;
-    bool looked;
-    bool changed; /* something must be published */
-
     bool restarting;           /* the command file was replaced, and that is not saved yet */
     struct hcb_names answered; /* commands that are not executed again, while it is read anew */
     int64_t repeated;          /* how many of them came */
@@ -80,16 +80,14 @@ struct hotcb {
 
     int64_t started_ns, last_status_ns, last_lock_ns;
     double started_wall;
+    int64_t looks;
     int64_t rate_ns, rate_step; /* the sample that the rate is taken from */
     bool has_rate_step;
     double steps_per_s; /* negative: not known */
     struct hcb_cost cost;
     int64_t apply_ns; /* what this apply has cost so far */
-    int64_t coarse_ns; /* read for this apply; 0: not read */
     struct hcb_fault fault; /* of the call that goes on */
     int64_t guard_ns; /* coarse: when the guard was last refreshed */
-    uint64_t planned; /* of which events, a bit each, the plan holds */
-    struct hcb_plan plans[HCB_EVENT_MAX];
     int64_t dropped_effects, lost_artifacts;
 
     char last_op[16], last_id[128], last_cmd[256], last_error[256]; /* for status */

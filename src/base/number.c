@@ -1,8 +1,10 @@
 /* Numbers <-> text; see number.h. strtod and printf write and expect the decimal
  * point of the process's locale, so they are only ever given numbers without
- * one: 3.25 goes through them as 325e-2. */
+ * one: 3.25 goes through them as 325e-2. Most numbers need neither: what an
+ * integer and a power of ten say exactly is one operation away from its double. */
 #include "base/number.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,13 @@ static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
+
+/* Whether a product or quotient of two doubles is the double nearest to it. */
+#if defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
+#define ROUNDS_ONCE false
+#else
+#define ROUNDS_ONCE true
+#endif
 
 bool hcb_parse_int(const char *s, size_t n, int64_t *out, bool *overflow)
 {
@@ -118,9 +127,45 @@ static double convert(const struct decimal *d)
     return strtod(text, NULL);
 }
 
+#define SHORT_CHARS 19 /* so many digits are an uint64 */
+#define EXACT_MAX ((uint64_t)1 << 53)
+/* Each is exact, as all powers of ten up to 1e22 are. */
+static const double powers[SHORT_CHARS] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,
+                                           1e7,  1e8,  1e9,  1e10, 1e11, 1e12, 1e13,
+                                           1e14, 1e15, 1e16, 1e17, 1e18};
+
+/* The usual number: an optional sign, digits with a point or not, and no exponent.
+ * false: not one of these. */
+static bool parse_short(const char *s, size_t n, double *out)
+{
+    size_t at = n > 0 && (s[0] == '-' || s[0] == '+');
+    uint64_t whole = 0;
+    int digits = 0, behind = -1; /* of the digits, behind the point; -1: none came */
+    if (!ROUNDS_ONCE || n - at > SHORT_CHARS)
+        return false;
+    for (; at < n; at++) {
+        if (is_digit(s[at])) {
+            whole = whole * 10 + (uint64_t)(s[at] - '0');
+            digits++;
+            behind += behind >= 0;
+        } else if (s[at] == '.' && behind < 0) {
+            behind = 0;
+        } else {
+            return false;
+        }
+    }
+    if (digits == 0 || whole > EXACT_MAX)
+        return false;
+    double d = behind > 0 ? (double)whole / powers[behind] : (double)whole;
+    *out = s[0] == '-' ? -d : d;
+    return true;
+}
+
 bool hcb_parse_real(const char *s, size_t n, double *out)
 {
     struct decimal d;
+    if (parse_short(s, n, out))
+        return true;
     d.negative = n > 0 && s[0] == '-';
     d.more = false;
     d.n = 0;
@@ -130,6 +175,39 @@ bool hcb_parse_real(const char *s, size_t n, double *out)
         return false;
     *out = convert(&d);
     return true;
+}
+
+void hcb_put_digits(char *out, uint64_t v, int width)
+{
+    while (width > 0) {
+        out[--width] = (char)('0' + v % 10);
+        v /= 10;
+    }
+}
+
+static int count_digits(uint64_t v)
+{
+    int n = 1;
+    for (uint64_t limit = 10; n < 20 && v >= limit; limit *= 10)
+        n++;
+    return n;
+}
+
+static int put_whole(char *out, uint64_t v)
+{
+    int n = count_digits(v);
+    hcb_put_digits(out, v, n);
+    return n;
+}
+
+int hcb_format_int(char out[HCB_INT_CHARS], int64_t i)
+{
+    bool negative = i < 0;
+    uint64_t size = negative ? 0 - (uint64_t)i : (uint64_t)i;
+    out[0] = '-';
+    int len = negative + put_whole(out + negative, size);
+    out[len] = '\0';
+    return len;
 }
 
 /* A real in the making: its digits, without zeros at the end, as d.ddd times ten
@@ -193,6 +271,31 @@ static int lay_out(char *out, const struct shortest *r)
     return len;
 }
 
+#define MICRO 1000000
+#define MICRO_DIGITS 6
+/* Up to this, doubles lie closer together than a millionth: at most one decimal of six
+ * digits reads back as a given double. */
+#define MICRO_MAX ((double)((uint64_t)1 << 52) / MICRO)
+
+/* What needs no more than six digits behind the point, as times do. 0: d is not of that
+ * kind. d > 0. */
+static int format_micro(char *out, double d)
+{
+    if (!ROUNDS_ONCE || d < 1e-5 || d >= MICRO_MAX)
+        return 0;
+    uint64_t millionths = (uint64_t)(d * MICRO + 0.5);
+    if ((double)millionths / MICRO != d)
+        return 0;
+    int len = put_whole(out, millionths / MICRO);
+    out[len] = '.';
+    hcb_put_digits(out + len + 1, millionths % MICRO, MICRO_DIGITS);
+    int end = len + 1 + MICRO_DIGITS;
+    while (out[end - 1] == '0' && end > len + 2)
+        end--;
+    out[end] = '\0';
+    return end;
+}
+
 int hcb_format_real(char out[HCB_REAL_CHARS], double d)
 {
     if (hcb_is_nan(d))
@@ -204,8 +307,14 @@ int hcb_format_real(char out[HCB_REAL_CHARS], double d)
     }
     if (!hcb_is_finite(d))
         return len + snprintf(out + len, HCB_REAL_CHARS - 1, "inf");
-    if (d < 1e15 && (double)(int64_t)d == d)
-        return len + snprintf(out + len, HCB_REAL_CHARS - 1, "%lld.0", (long long)d);
+    if (d < 1e15 && (double)(int64_t)d == d) {
+        len += put_whole(out + len, (uint64_t)d);
+        memcpy(out + len, ".0", 3);
+        return len + 2;
+    }
+    int micro = format_micro(out + len, d);
+    if (micro > 0)
+        return len + micro;
     struct shortest r;
     find_shortest(&r, d);
     return len + lay_out(out + len, &r);

@@ -34,6 +34,12 @@ static inline bool hcb_is_nan(double d)
     return (hcb_double_bits(d) & ~((uint64_t)1 << 63)) > HCB_EXPONENT_BITS;
 }
 
+#define HCB_INT_CHARS 24
+int hcb_format_int(char out[HCB_INT_CHARS], int64_t i); /* returns its length */
+
+/* The last `width` decimal digits of v, with zeros in front; no NUL. */
+void hcb_put_digits(char *out, uint64_t v, int width);
+
 #define HCB_REAL_CHARS 32
 /* The shortest text that reads back as the same double, with a '.' or an 'e' in
  * it so that it stays a real; "nan", "inf", "-inf". Returns its length. */

@@ -196,6 +196,118 @@ static void test_random_doubles_round_trip(void **state)
     round_trips(100000);
 }
 
+/* The digits of the shortest decimal that reads back, and the power of ten that the first
+ * of them stands for: by printf and strtod alone. d > 0. */
+static int shortest_by_printf(double d, char digits[32])
+{
+    char text[64];
+    for (int precision = 0; precision < 17; precision++) {
+        snprintf(text, sizeof(text), "%.*e", precision, d);
+        if (strtod(text, NULL) == d)
+            break;
+    }
+    size_t n = 0;
+    for (const char *p = text; *p != 'e'; p++)
+        if (*p >= '0' && *p <= '9')
+            digits[n++] = *p;
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    digits[n] = '\0';
+    return atoi(strchr(text, 'e') + 1);
+}
+
+/* The same of a text without an exponent. */
+static int digits_of(const char *text, char digits[32])
+{
+    size_t whole = strcspn(text, "."), n = 0, first = strspn(text, "0.");
+    for (size_t i = first; text[i]; i++)
+        if (text[i] != '.')
+            digits[n++] = text[i];
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    digits[n] = '\0';
+    return first < whole ? (int)(whole - first) - 1 : -(int)(first - whole);
+}
+
+static void assert_shortest(double d)
+{
+    char text[HCB_REAL_CHARS], ours[32], theirs[32];
+    hcb_format_real(text, d);
+    assert_non_null(strchr(text, '.'));
+    assert_int_equal(digits_of(text, ours), shortest_by_printf(d, theirs));
+    assert_string_equal(ours, theirs);
+}
+
+/* Those that are written without printf, and their neighbours, which are not. */
+static void test_millionths(void **state)
+{
+    static const double edges[] = {1e-5, 0.000011, 0.999999, 0.9999995, 1.000001, 4294967295.999999,
+                                   4294967296.000001, 4503599627.370495, 4503599627.370496,
+                                   4503599627.370497, 8589934592.000001, 9007199254.740991,
+                                   1780000000.123456, 1780000000.999999, 1779999999.9999998};
+    uint64_t x = 362436069;
+    (void)state;
+    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++) {
+        assert_shortest(edges[i]);
+        assert_shortest(nextafter(edges[i], 1e300));
+        if (edges[i] > 1e-5)
+            assert_shortest(nextafter(edges[i], 0));
+    }
+    for (int i = 0; i < 20000; i++) {
+        uint64_t bits = next_random(&x);
+        double d = (double)((bits >> 11) % (UINT64_C(9007199254740992) >> (bits & 31))) / 1e6;
+        if (d < 1e-5)
+            continue;
+        assert_shortest(d);
+        assert_shortest(nextafter(d, 1e300));
+        assert_round_trip(-d);
+    }
+}
+
+/* What is read without strtod, and what just is not, is what strtod says. */
+static void test_short_reals(void **state)
+{
+    static const char *const rows[] = {
+        "9007199254740992", "9007199254740993", "9007199254740993.5", "0.9007199254740993",
+        ".9007199254740992", "900719925474099.2", "999999999999999999", "9999999999999999999",
+        "99999999999999999999", "0.000000000000000001", "0.0000000000000000001", "-0.0", "-.0",
+        "1780000000.123456", "00000000000000000.1", "0.3", "123456789.123456789",
+    };
+    uint64_t x = 521288629;
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        double d, theirs = strtod(rows[i], NULL);
+        assert_true(hcb_parse_real(rows[i], strlen(rows[i]), &d));
+        assert_memory_equal(&d, &theirs, sizeof(d));
+    }
+    for (int i = 0; i < 20000; i++) {
+        char text[40];
+        uint64_t bits = next_random(&x);
+        snprintf(text, sizeof(text), "%s%llu.%0*llu", i & 1 ? "-" : "",
+                 (unsigned long long)(bits >> (16 + bits % 48)), (int)(bits % 9),
+                 (unsigned long long)(bits >> 40));
+        double d, theirs = strtod(text, NULL);
+        assert_true(hcb_parse_real(text, strlen(text), &d));
+        assert_memory_equal(&d, &theirs, sizeof(d));
+    }
+}
+
+static void test_format_int(void **state)
+{
+    uint64_t x = 88675123;
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        char ours[HCB_INT_CHARS], theirs[32];
+        int64_t v = i == 0   ? INT64_MIN
+                    : i == 1 ? INT64_MAX
+                    : i < 44 ? (int64_t)(i & 1 ? pow(10, i / 2 - 1) : -pow(10, i / 2 - 1))
+                             : (int64_t)next_random(&x) >> (i % 64);
+        int n = hcb_format_int(ours, v);
+        assert_int_equal(n, snprintf(theirs, sizeof(theirs), "%lld", (long long)v));
+        assert_string_equal(ours, theirs);
+    }
+}
+
 static void test_kinds(void **state)
 {
     (void)state;
@@ -228,6 +340,7 @@ static void test_a_locale_with_a_comma(void **state)
     test_what_is_no_real(NULL);
     test_long_mantissa(NULL);
     test_format(NULL);
+    test_format_int(NULL);
     round_trips(1000);
     setlocale(LC_ALL, "C");
     unsetenv("LOCPATH");
@@ -242,6 +355,9 @@ int main(void)
         cmocka_unit_test(test_long_mantissa),
         cmocka_unit_test(test_format),
         cmocka_unit_test(test_random_doubles_round_trip),
+        cmocka_unit_test(test_millionths),
+        cmocka_unit_test(test_short_reals),
+        cmocka_unit_test(test_format_int),
         cmocka_unit_test(test_kinds),
         WITH_SCRATCH(test_a_locale_with_a_comma),
     };

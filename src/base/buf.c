@@ -64,11 +64,6 @@ void hcb_buf_str(struct hcb_buf *b, const char *s)
     hcb_buf_add(b, s, strlen(s));
 }
 
-void hcb_buf_char(struct hcb_buf *b, char c)
-{
-    hcb_buf_add(b, &c, 1);
-}
-
 void hcb_buf_printf(struct hcb_buf *b, const char *fmt, ...)
 {
     va_list ap;

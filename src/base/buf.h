@@ -26,7 +26,15 @@ void hcb_buf_reset(struct hcb_buf *b);   /* empties it, and keeps its memory */
 bool hcb_buf_reserve(struct hcb_buf *b, size_t extra);
 void hcb_buf_add(struct hcb_buf *b, const void *bytes, size_t n);
 void hcb_buf_str(struct hcb_buf *b, const char *s);
-void hcb_buf_char(struct hcb_buf *b, char c);
+static inline void hcb_buf_char(struct hcb_buf *b, char c)
+{
+    if (b->oom || b->cap - b->len < 2) {
+        hcb_buf_add(b, &c, 1);
+        return;
+    }
+    b->data[b->len++] = c;
+    b->data[b->len] = '\0';
+}
 void hcb_buf_printf(struct hcb_buf *b, const char *fmt, ...) HCB_PRINTF(2, 3);
 void hcb_buf_vprintf(struct hcb_buf *b, const char *fmt, va_list ap);
 

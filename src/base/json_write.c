@@ -5,13 +5,13 @@
 #include "base/number.h"
 #include "base/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* A comma is due after whatever does not itself begin or part something. */
 static void comma(struct hcb_buf *b)
 {
-    if (b->len > 0 && !strchr("{[:,\n ", b->data[b->len - 1]))
+    char last = b->len > 0 ? b->data[b->len - 1] : '{';
+    if (last != '{' && last != '[' && last != ':' && last != ',' && last != '\n' && last != ' ')
         hcb_buf_char(b, ',');
 }
 
@@ -50,21 +50,28 @@ static bool needs_escape(char c)
     return (unsigned char)c < 0x20 || c == '"' || c == '\\' || c == 0x7f;
 }
 
-static size_t plain_run(const char *s, size_t n)
+static void raw_plain(struct hcb_buf *b, const char *s, size_t n)
 {
-    size_t i = 0;
-    while (i < n && (unsigned char)s[i] < 0x7f && !needs_escape(s[i]))
-        i++;
-    return i;
+    if (!hcb_buf_reserve(b, n + 2))
+        return;
+    char *to = b->data + b->len;
+    to[0] = '"';
+    memcpy(to + 1, s, n);
+    memcpy(to + 1 + n, "\"", 2);
+    b->len += n + 2;
 }
 
 /* In quotes, without a comma. */
 static void raw_text(struct hcb_buf *b, const char *s, size_t n)
 {
+    if (n > 0 && hcb_plain_run(s, n) == n) {
+        raw_plain(b, s, n);
+        return;
+    }
     size_t plain = 0; /* bytes before s that can go as they are */
     hcb_buf_char(b, '"');
     while (n > 0) {
-        size_t run = plain_run(s, n);
+        size_t run = hcb_plain_run(s, n);
         plain += run;
         s += run;
         n -= run;
@@ -102,8 +109,8 @@ static void raw_real(struct hcb_buf *b, double v)
 
 static void raw_int(struct hcb_buf *b, int64_t v)
 {
-    char digits[24];
-    hcb_buf_add(b, digits, (size_t)snprintf(digits, sizeof(digits), "%lld", (long long)v));
+    char digits[HCB_INT_CHARS];
+    hcb_buf_add(b, digits, (size_t)hcb_format_int(digits, v));
 }
 
 void hcb_json_key(struct hcb_buf *b, const char *key)

@@ -20,6 +20,43 @@ bool hcb_streq(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+#define EACH_BYTE (~(uint64_t)0 / 255) /* times b: eight bytes b */
+#define TOP_BITS (EACH_BYTE * 0x80)
+
+/* The top bit of each byte below n; of others maybe, but only above one that is. */
+static uint64_t bytes_below(uint64_t eight, unsigned n)
+{
+    return (eight - EACH_BYTE * n) & ~eight & TOP_BITS;
+}
+
+/* Eight bytes at once, of which none has a top bit, is a control or one of the three that
+ * are not plain. */
+static bool are_plain(const char *s)
+{
+    uint64_t eight;
+    memcpy(&eight, s, sizeof(eight));
+    uint64_t bad = (eight & TOP_BITS) | bytes_below(eight, 0x20) |
+                   bytes_below(eight ^ EACH_BYTE * '"', 1) |
+                   bytes_below(eight ^ EACH_BYTE * '\\', 1) |
+                   bytes_below(eight ^ EACH_BYTE * 0x7f, 1);
+    return bad == 0;
+}
+
+size_t hcb_plain_run(const char *s, size_t n)
+{
+    size_t i = 0;
+    while (n - i >= sizeof(uint64_t) && are_plain(s + i))
+        i += sizeof(uint64_t);
+    while (i < n && is_plain((unsigned char)s[i]))
+        i++;
+    return i;
+}
+
 /* How many bytes a character takes that begins with this byte; 0 if none does. */
 static size_t length_by_lead(unsigned char lead)
 {
@@ -125,8 +162,9 @@ void hcb_text_printable(struct hcb_buf *b, const char *s, size_t n)
 {
     size_t plain = 0; /* bytes before s that can go as they are */
     while (n > 0) {
-        size_t len = hcb_utf8_len(s, n);
-        uint32_t c = len > 0 ? hcb_utf8_code(s, len) : (unsigned char)*s;
+        size_t run = hcb_plain_run(s, n);
+        size_t len = run > 0 ? run : hcb_utf8_len(s, n);
+        uint32_t c = len > 0 ? hcb_utf8_code(s, run > 0 ? 1 : len) : (unsigned char)*s;
         if (len > 0 && !is_control(c)) {
             plain += len;
         } else {

@@ -11,6 +11,10 @@ void hcb_hex(char out[2], unsigned char byte); /* two lower case digits, no NUL 
 char *hcb_strdup(const char *s); /* NULL for NULL, or when out of memory */
 bool hcb_streq(const char *a, const char *b); /* NULL equals NULL only */
 
+/* How many bytes at the beginning are visible ASCII, or spaces, but neither '"' nor '\\':
+ * what goes into JSON, and comes out of it, as it is. */
+size_t hcb_plain_run(const char *s, size_t n);
+
 /* Length of the valid UTF-8 character at s (n bytes left), 0 if there is none. */
 size_t hcb_utf8_len(const char *s, size_t n);
 bool hcb_utf8_valid(const char *s, size_t n);

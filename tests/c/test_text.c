@@ -41,6 +41,24 @@ static void test_cut(void **state)
     assert_int_equal(hcb_utf8_cut("\x80\x80\x80\x80", 4), 4); /* nothing that could be cut off */
 }
 
+/* Each byte at each place, also between two that end a run, and cut off at each length. */
+static void test_plain_run(void **state)
+{
+    char text[24];
+    (void)state;
+    for (int byte = 0; byte < 256; byte++)
+        for (size_t at = 0; at < sizeof(text); at++)
+            for (size_t n = 0; n <= sizeof(text); n++) {
+                bool plain = byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
+                memset(text, byte % 2 ? '~' : ' ', sizeof(text));
+                text[at] = (char)byte;
+                if (at + 3 < sizeof(text))
+                    text[at + 3] = '"';
+                size_t expected = plain ? at + 3 < sizeof(text) ? at + 3 : n : at;
+                assert_int_equal(hcb_plain_run(text, n), expected < n ? expected : n);
+            }
+}
+
 struct printable_row {
     const char *s;
     size_t n;
@@ -208,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_utf8),
         cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_plain_run),
         cmocka_unit_test(test_printable),
         cmocka_unit_test(test_near),
         cmocka_unit_test(test_ids),

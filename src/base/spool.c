@@ -168,6 +168,29 @@ static int64_t make_room(struct hcb_spool *s, const char *lines, size_t n, struc
     return rc < 0 ? rc : (int64_t)part;
 }
 
+/* Where several lines do not go in one write, one may: so that what is written together
+ * loses no more to a full disk than what is written line by line. Lines of a write that
+ * was cut short, and could not be taken back, are there. */
+static int write_lines(struct hcb_spool *s, const char *lines, size_t n, size_t *done,
+                       struct hcb_err *err)
+{
+    int64_t before = s->size;
+    const char *end = memchr(lines, '\n', n);
+    size_t first = end ? (size_t)(end - lines) + 1 : n;
+    int rc = hcb_file_write_once(s->fd, lines, n, s->path, err);
+    s->size += rc == 0 ? (int64_t)n : 0;
+    *done = rc == 0 ? n : 0;
+    if (rc == 0 || first == n || see_end(s, NULL) < 0)
+        return rc;
+    *done = whole_lines(lines, n, s->size - before);
+    if (*done > 0)
+        return 0;
+    rc = s->torn ? rc : hcb_file_write_once(s->fd, lines, first, s->path, err);
+    s->size += rc == 0 ? (int64_t)first : 0;
+    *done = rc == 0 ? first : 0;
+    return rc;
+}
+
 /* Writes as many whole lines as fit into the current part, or into a new one. */
 static int write_some(struct hcb_spool *s, const char *lines, size_t n, size_t *done,
                       struct hcb_err *err)
@@ -176,14 +199,9 @@ static int write_some(struct hcb_spool *s, const char *lines, size_t n, size_t *
     int64_t part = make_room(s, lines, n, err);
     if (part == 0)
         return drop_line(s, lines, n, done);
-    int rc = part < 0 ? (int)part
-                      : hcb_file_write_once(s->fd, lines, (size_t)part, s->path, err);
-    if (rc < 0)
-        return rc;
-    s->size += part;
-    s->lines += count_lines(lines, (size_t)part);
-    *done = (size_t)part;
-    return 0;
+    int rc = part < 0 ? (int)part : write_lines(s, lines, (size_t)part, done, err);
+    s->lines += count_lines(lines, rc < 0 ? 0 : *done);
+    return rc;
 }
 
 static void lose(struct hcb_spool *s, const char *lines, size_t n)

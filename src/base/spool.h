@@ -29,7 +29,8 @@ void hcb_spool_close(struct hcb_spool *s);
 bool hcb_spool_is_open(const struct hcb_spool *s); /* lines would be written now; NULL: no */
 
 /* Appends whole lines (n bytes that end in '\n') by one write, or by several
- * where a part of the file ends between them. Returns 0, a negative error when
+ * where a part of the file ends between them; and where there is no room for all of
+ * them, as many as there is room for. Returns 0, a negative error when
  * trouble begins, and 0 again while it lasts; its end shows in `trouble`. */
 int hcb_spool_write(struct hcb_spool *s, const char *lines, size_t n, struct hcb_err *err);
 

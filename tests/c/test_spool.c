@@ -180,6 +180,48 @@ static void test_a_full_disk(void **state)
     assert_file("log", "line 1\nline 2\nline 3\n");
 }
 
+/* The disk has room for some lines of a batch: those are there, in order, and the others are
+ * counted. */
+static int fill_the_disk_by_batches(rlim_t room)
+{
+    const struct rlimit small = {room, 1000}, large = {1000, 1000};
+    static const char batch[] = "line 1\nline 2\nline 3\nline 4\nline 5\n";
+    struct hcb_spool s;
+    struct hcb_err err = {0};
+    int64_t fit = (int64_t)(room / 7) - 1;
+    if (hcb_spool_open(&s, scratch("log"), 1000, NULL) != 0 || setrlimit(RLIMIT_FSIZE, &small))
+        return 1;
+    if (hcb_spool_write(&s, "line 0\n", 7, NULL) != 0)
+        return 2;
+    if (hcb_spool_write(&s, batch, sizeof(batch) - 1, &err) != (fit < 5 ? HOTCB_EIO : 0))
+        return 3;
+    if (s.lost != 5 - fit || s.dropped != 5 - fit || s.lines != 1 + fit)
+        return 4;
+    setrlimit(RLIMIT_FSIZE, &large);
+    if (hcb_spool_write(&s, "line 6\nline 7\n", 14, NULL) != 0 || s.trouble)
+        return 5;
+    hcb_spool_close(&s);
+    return 0;
+}
+
+static void test_a_batch_on_a_full_disk(void **state)
+{
+    static const char all[] = "line 0\nline 1\nline 2\nline 3\nline 4\nline 5\n";
+    (void)state;
+    for (rlim_t room = 7; room <= 42; room++) {
+        int status;
+        char expected[100];
+        snprintf(expected, sizeof(expected), "%.*sline 6\nline 7\n", (int)(room / 7 * 7), all);
+        unlink(scratch("log"));
+        pid_t child = fork();
+        if (child == 0)
+            _exit(fill_the_disk_by_batches(room));
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(status, 0);
+        assert_file("log", expected);
+    }
+}
+
 /* The disk is full when a process begins, and the last one left half a line. */
 static int begin_on_a_full_disk(void)
 {
@@ -286,6 +328,7 @@ int main(void)
         WITH_SCRATCH(test_a_directory_that_goes_and_comes),
         WITH_SCRATCH(test_links_are_refused),
         WITH_SCRATCH(test_a_full_disk),
+        WITH_SCRATCH(test_a_batch_on_a_full_disk),
         WITH_SCRATCH(test_a_full_disk_at_first),
         WITH_SCRATCH(test_what_one_trouble_costs),
         WITH_SCRATCH(test_hold),

@@ -9,6 +9,16 @@
 int64_t hcb_clock_ns(void);        /* monotonic */
 int64_t hcb_clock_cpu_ns(void);    /* CPU time of the calling thread; a system call */
 double hcb_clock_wall(void);       /* seconds since 1970 */
+int64_t hcb_clock_wall_us(void);   /* the same in microseconds */
+
+/* A wall clock's time as text, "2026-11-30T02:29:20.123Z"; zeroed at first. What is said
+ * of a second is worked out once for all that happens in it. */
+struct hcb_stamp {
+    int64_t second;
+    int whole; /* bytes up to the point; 0: nothing is known yet */
+    char text[48];
+};
+int hcb_stamp_put(struct hcb_stamp *stamp, int64_t wall_us); /* returns its length */
 
 #define HCB_NS_PER_S 1000000000
 

@@ -82,7 +82,7 @@ void hcb_ledger_reopen(struct hcb_ledger *l)
 
 static void add_time(struct hcb_buf *b)
 {
-    hcb_json_put_real(b, "time", hcb_clock_wall());
+    hcb_json_put_real(b, "time", (double)hcb_clock_wall_us() / 1e6);
     hcb_json_put_real(b, "mono", (double)(hcb_clock_ns() / 1000) / 1e6);
 }
 

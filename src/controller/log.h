@@ -2,6 +2,7 @@
 #ifndef HCB_LOG_H
 #define HCB_LOG_H
 
+#include "base/clock.h"
 #include "base/spool.h"
 #include <hotcb/hotcb.h>
 
@@ -13,6 +14,9 @@ struct hcb_log {
     bool to_file;           /* the spool is open */
     int64_t start_ns;
     struct hcb_buf text, line;
+    struct hcb_buf pending; /* lines for the file that wait until they are written together */
+    bool gathers;
+    struct hcb_stamp stamp;
 };
 
 void hcb_log_init(struct hcb_log *log, hotcb_log_fn *hook, void *user, enum hotcb_level level);
@@ -20,6 +24,12 @@ void hcb_log_release(struct hcb_log *log);
 
 /* Without a file, lines still reach the hook. */
 int hcb_log_open(struct hcb_log *log, const char *path, int64_t cap, struct hcb_err *err);
+
+/* From here to the flush lines for the file are gathered and written together: those of what
+ * one look takes in, which is told nowhere else yet either. A line of an error is written
+ * at once, and so is what was gathered before it. Hooks get each line at once. */
+void hcb_log_gather(struct hcb_log *log);
+void hcb_log_flush(struct hcb_log *log);
 
 /* In the file a line is
  *   2026-11-30T02:29:20.123Z +12.345 INFO  [id] text
@@ -33,5 +43,10 @@ void hcb_log_text(struct hcb_log *log, enum hotcb_level level, const char *id, c
  * without a callback, as "[id] text". */
 void hcb_log(struct hcb_log *log, enum hotcb_level level, const char *id, const char *fmt, ...)
     HCB_PRINTF(4, 5);
+
+/* The same about the run, in parts: a buffer for the text, where each part is to be printable,
+ * or NULL if nobody wants a line of that level; and its end. */
+struct hcb_buf *hcb_log_begin(struct hcb_log *log, enum hotcb_level level);
+void hcb_log_end(struct hcb_log *log, enum hotcb_level level);
 
 #endif

@@ -15,12 +15,11 @@
 #define WAIT_LOOKS 100            /* for memory to read a command */
 #define HCB_NAME(path) (strrchr(path, '/') ? strrchr(path, '/') + 1 : (path))
 
-static bool apply_op(struct hotcb *h, const struct hcb_op *op)
+static void apply_op(struct hotcb *h, struct hcb_op *op)
 {
     struct hcb_outcome outcome;
     hcb_registry_apply(&h->registry, op, &outcome);
-    hcb_record(h, op, &outcome);
-    return outcome.applied;
+    hcb_record_last(h, op, &outcome);
 }
 
 /* ---- memory ---------------------------------------------------------------- */
@@ -253,6 +252,8 @@ static bool restart_commands(struct hotcb *h)
     struct hcb_err err;
     bool news = !h->restarting;
     h->restarting = true;
+    if (news)
+        hcb_log_flush(&h->log); /* why, before anything tells that it was so */
     if (h->ledger.trouble || !hcb_state_write(h)) /* what is pending is answered, too */
         return false;
     hcb_names_release(&h->answered);
@@ -443,6 +444,7 @@ int hcb_look(struct hotcb *h)
     h->planned = 0;
     if (directory_is_there(h) && lock_is_held(h, begin)) {
         h->registry.world.now_ns = begin;
+        hcb_log_gather(&h->log);
         if (h->resume)
             n += hcb_resume(h);
         if (!h->resume) {
@@ -450,6 +452,7 @@ int hcb_look(struct hotcb *h)
             n += look_config(h, begin);
             n += look_commands(h, begin);
         }
+        hcb_log_flush(&h->log); /* before anything else tells of what it says */
         if (h->changed || h->ledger.trouble)
             hcb_publish(h);
         else

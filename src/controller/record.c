@@ -1,6 +1,7 @@
 /* What was done, said: to the ledger, the log and the status. And what scripts asked
  * for, carried out. */
 #include "base/clock.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "controller/run.h"
 #include "sink/artifact.h"
@@ -11,6 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void keep_text(char *to, size_t size, const char *from)
+{
+    size_t n = from ? strnlen(from, size - 1) : 0;
+    memcpy(to, from ? from : "", n);
+    to[n] = '\0';
+}
+
+/* But for params. */
 static void remember_last(struct hotcb *h, const struct hcb_op *op,
                           const struct hcb_outcome *out)
 {
@@ -18,32 +27,43 @@ static void remember_last(struct hotcb *h, const struct hcb_op *op,
     h->last_applied = out->applied;
     h->last_has_step = h->has_step;
     h->last_step = h->step;
-    snprintf(h->last_op, sizeof h->last_op, "%s", hcb_op_name(op->kind));
-    snprintf(h->last_id, sizeof h->last_id, "%s", op->id ? op->id : "");
-    hcb_value_release(&h->last_params);
-    if (op->kind == HCB_OP_SET)
-        hcb_value_copy(&h->last_params, &op->params); /* null where there is no memory */
-    snprintf(h->last_cmd, sizeof h->last_cmd, "%s", op->cmd ? op->cmd : "");
+    keep_text(h->last_op, sizeof h->last_op, hcb_op_name(op->kind));
+    keep_text(h->last_id, sizeof h->last_id, op->id);
+    keep_text(h->last_cmd, sizeof h->last_cmd, op->cmd);
     size_t n = out->applied ? 0 : hcb_utf8_cut(out->err.text, strnlen(out->err.text, 255));
     memcpy(h->last_error, out->err.text, n);
     h->last_error[n] = '\0';
+    hcb_value_release(&h->last_params);
 }
 
+/* "set_params x (command): applied at step 12" */
 static void log_op(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *out)
 {
-    char where[48] = "";
-    if (h->has_step)
-        snprintf(where, sizeof where, " at step %lld", (long long)h->step);
-    if (out->applied)
-        hcb_log(&h->log, HOTCB_INFO, NULL, "%s%s%s (%s): applied%s", hcb_op_name(op->kind),
-                op->id ? " " : "", op->id ? op->id : "", hcb_origin_name(op->origin), where);
-    else
-        hcb_log(&h->log, HOTCB_WARN, NULL, "%s%s%s (%s): rejected%s: %s", hcb_op_name(op->kind),
-                op->id ? " " : "", op->id ? op->id : "", hcb_origin_name(op->origin), where,
-                out->err.text);
+    enum hotcb_level level = out->applied ? HOTCB_INFO : HOTCB_WARN;
+    struct hcb_buf *b = hcb_log_begin(&h->log, level);
+    char digits[HCB_INT_CHARS];
+    if (!b)
+        return;
+    hcb_buf_str(b, hcb_op_name(op->kind));
+    if (op->id) {
+        hcb_buf_char(b, ' ');
+        hcb_text_printable(b, op->id, strlen(op->id));
+    }
+    hcb_buf_str(b, " (");
+    hcb_buf_str(b, hcb_origin_name(op->origin));
+    hcb_buf_str(b, out->applied ? "): applied" : "): rejected");
+    if (h->has_step) {
+        hcb_buf_str(b, " at step ");
+        hcb_buf_add(b, digits, (size_t)hcb_format_int(digits, h->step));
+    }
+    if (!out->applied) {
+        hcb_buf_str(b, ": ");
+        hcb_text_printable(b, out->err.text, strlen(out->err.text));
+    }
+    hcb_log_end(&h->log, level);
 }
 
-void hcb_record(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *out)
+static void record(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *out)
 {
     struct hcb_verdict verdict = {
         .op = op, .run = h->run, .step = h->step, .has_step = h->has_step,
@@ -55,6 +75,22 @@ void hcb_record(struct hotcb *h, const struct hcb_op *op, const struct hcb_outco
     log_op(h, op, out);
     remember_last(h, op, out);
     h->changed = true;
+}
+
+void hcb_record(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *out)
+{
+    record(h, op, out);
+    if (op->kind == HCB_OP_SET)
+        hcb_value_copy(&h->last_params, &op->params); /* null where there is no memory */
+}
+
+void hcb_record_last(struct hotcb *h, struct hcb_op *op, const struct hcb_outcome *out)
+{
+    record(h, op, out);
+    if (op->kind == HCB_OP_SET) {
+        h->last_params = op->params;
+        memset(&op->params, 0, sizeof op->params);
+    }
 }
 
 void hcb_record_own(struct hotcb *h, enum hcb_op_kind kind, enum hcb_origin origin, char *id,

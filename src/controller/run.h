@@ -99,6 +99,8 @@ struct hotcb {
 
 /* record.c: one op is done: ledger, log, status. */
 void hcb_record(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *outcome);
+/* The same of an op that is of no use any more: what the status needs is taken out of it. */
+void hcb_record_last(struct hotcb *h, struct hcb_op *op, const struct hcb_outcome *outcome);
 /* The run itself did something to a callback (stop, fail, a script's disable). */
 void hcb_record_own(struct hotcb *h, enum hcb_op_kind kind, enum hcb_origin origin, char *id,
                     enum hcb_reason reason, const char *why);

@@ -18,6 +18,7 @@
 
 #define TAIL_BYTES 1024
 #define CHUNK_BYTES 16384
+#define FIRST_BYTES 32768 /* as many commands of the usual length as a look takes in */
 
 /* For so long after a change the bytes before the place are compared at each look:
  * stat does not see a file written again with the same length within one tick. */
@@ -32,8 +33,16 @@ int hcb_commands_init(struct hcb_commands *c, const char *path)
     return c->path ? 0 : HOTCB_ENOMEM;
 }
 
+static void stop_reading(struct hcb_commands *c)
+{
+    if (c->reading)
+        close(c->fd);
+    c->reading = false;
+}
+
 void hcb_commands_release(struct hcb_commands *c)
 {
+    stop_reading(c);
     free(c->path);
     hcb_buf_release(&c->bytes);
     memset(c, 0, sizeof(*c));
@@ -183,29 +192,68 @@ static int skip_line(struct hcb_commands *c, int fd, int64_t *budget, struct hcb
     return 0;
 }
 
-/* Reads the bytes that the fingerprint covers and what follows them. */
-static int fill(struct hcb_commands *c, int fd, int64_t size, int64_t budget,
-                struct hcb_err *err)
+/* How many bytes to read next: each time as many as are there already. */
+static size_t next_piece(const struct hcb_commands *c)
+{
+    int64_t left = c->limit - c->base - (int64_t)c->bytes.len;
+    size_t piece = c->bytes.len > c->wanted ? c->bytes.len : c->wanted;
+    piece = piece > FIRST_BYTES ? piece : FIRST_BYTES;
+    return left < (int64_t)piece ? (size_t)left : piece;
+}
+
+/* Adds n bytes that were read behind the end of the buffer, of which the first `known` were
+ * in it already. If these are others now, the file is another one than the one we began
+ * with: the next look finds out what to do about that. */
+static void add_piece(struct hcb_commands *c, size_t n, size_t known)
+{
+    char *end = c->bytes.data + c->bytes.len;
+    size_t fresh = n > known ? n - known : 0;
+    if (memcmp(end, end - known, n < known ? n : known) != 0)
+        fresh = 0;
+    memmove(end, end + known, fresh);
+    c->bytes.len += fresh;
+    c->bytes.data[c->bytes.len] = '\0';
+}
+
+/* Reads on, up to the limit; what is not there is not waited for. */
+static int read_piece(struct hcb_commands *c, struct hcb_err *err)
+{
+    size_t piece = next_piece(c);
+    size_t known = c->bytes.len < TAIL_BYTES ? c->bytes.len : TAIL_BYTES;
+    int64_t from = c->base + (int64_t)c->bytes.len;
+    c->wanted = c->bytes.len + piece;
+    if (!hcb_buf_reserve(&c->bytes, known + piece))
+        return hcb_fail_nomem(err);
+    int64_t got = hcb_pread(c->fd, c->bytes.data + c->bytes.len, known + piece,
+                            from - (int64_t)known);
+    if (got < 0)
+        return hcb_fail_errno(err, "read %s", c->path);
+    add_piece(c, (size_t)got, known);
+    int64_t end = c->base + (int64_t)c->bytes.len;
+    if (end < from + (int64_t)piece)
+        c->limit = end;
+    c->wanted = 0;
+    return 0;
+}
+
+/* Reads the bytes that the fingerprint covers and the first that follow them. */
+static int fill(struct hcb_commands *c, int64_t size, int64_t budget, struct hcb_err *err)
 {
     int64_t fresh = size - c->place.offset;
     forget_bytes(c);
     c->more = fresh > 0;
     if (fresh <= 0 || budget <= 0)
         return HCB_COMMANDS_NOTHING;
-    size_t tail = (size_t)c->place.tail;
-    size_t n = tail + (size_t)(fresh < budget ? fresh : budget);
-    if (!hcb_buf_reserve(&c->bytes, n))
-        return hcb_fail_nomem(err);
-    int64_t got = hcb_pread(fd, c->bytes.data, n, c->place.offset - c->place.tail);
-    if (got < 0)
-        return hcb_fail_errno(err, "read %s", c->path);
-    if ((size_t)got <= tail)
-        return HCB_COMMANDS_NOTHING;
-    c->bytes.len = (size_t)got;
-    c->bytes.data[got] = '\0';
     c->base = c->place.offset - c->place.tail;
-    c->at = tail;
-    return HCB_COMMANDS_NEW;
+    c->limit = c->place.offset + (fresh < budget ? fresh : budget);
+    c->at = (size_t)c->place.tail;
+    int rc = read_piece(c, err);
+    if (rc < 0)
+        return rc;
+    if (c->bytes.len > c->at)
+        return HCB_COMMANDS_NEW;
+    forget_bytes(c);
+    return HCB_COMMANDS_NOTHING;
 }
 
 static int look(struct hcb_commands *c, int fd, int64_t size, const struct hcb_sig *sig,
@@ -223,7 +271,7 @@ static int look(struct hcb_commands *c, int fd, int64_t size, const struct hcb_s
     c->sig = *sig;
     c->sig.size = size;
     if (!c->skipping)
-        return fill(c, fd, size, budget, err);
+        return fill(c, size, budget, err);
     forget_bytes(c);
     c->more = c->skipped_to < size;
     return HCB_COMMANDS_NOTHING;
@@ -246,6 +294,7 @@ int hcb_commands_begin(struct hcb_commands *c, struct hcb_err *err)
     struct hcb_err why = {0};
     int64_t size, now_ns = hcb_clock_coarse_ns();
     c->handed = 0;
+    stop_reading(c);
     seal(c);
     hcb_sig_get(c->path, &sig);
     bool moved = !hcb_sig_same(&sig, &c->sig);
@@ -261,9 +310,12 @@ int hcb_commands_begin(struct hcb_commands *c, struct hcb_err *err)
     }
     int rc = fd;
     if (fd >= 0) {
+        c->fd = fd;
+        c->reading = true;
         rc = look(c, fd, size, &sig, &why);
-        close(fd);
     }
+    if (rc != HCB_COMMANDS_NEW)
+        stop_reading(c);
     if (rc < 0)
         return complain(c, &why, err);
     c->said.code = 0;
@@ -327,15 +379,27 @@ static bool hand_out_unfinished(struct hcb_commands *c, struct hcb_line *line)
     return hand_out(c, line);
 }
 
+/* The end of the line that begins at the place, for which is read on; NULL: not there. What
+ * cannot be read is tried again, and complained of, by the next look. */
+static const char *find_end(struct hcb_commands *c)
+{
+    for (;;) {
+        size_t left = c->bytes.len - c->at;
+        const char *nl = left > 0 ? memchr(c->bytes.data + c->at, '\n', left) : NULL;
+        if (nl || !c->reading || c->base + (int64_t)c->bytes.len >= c->limit)
+            return nl;
+        if (read_piece(c, NULL) < 0)
+            stop_reading(c);
+    }
+}
+
 static bool next_line(struct hcb_commands *c, struct hcb_line *line)
 {
     while (c->handed < HOTCB_LOOK_OPS) {
-        if (c->at == c->bytes.len)
-            return hand_out_unfinished(c, line);
-        const char *from = c->bytes.data + c->at;
-        const char *nl = memchr(from, '\n', c->bytes.len - c->at);
+        const char *nl = find_end(c);
         if (!nl)
             return hand_out_unfinished(c, line);
+        const char *from = c->bytes.data + c->at;
         *line = (struct hcb_line){.text = from,
                                   .n = (size_t)(nl - from),
                                   .offset = c->place.offset,
@@ -353,14 +417,17 @@ static bool next_line(struct hcb_commands *c, struct hcb_line *line)
 bool hcb_commands_next(struct hcb_commands *c, struct hcb_line *line)
 {
     bool more = next_line(c, line);
-    if (!more)
+    if (!more) {
+        stop_reading(c);
         seal(c);
+    }
     return more;
 }
 
 void hcb_commands_put_back(struct hcb_commands *c, const struct hcb_line *line)
 {
     c->more = true;
+    stop_reading(c);
     c->at = (size_t)(line->offset - c->base);
     if (c->place.offset == line->offset) { /* its end is not there yet */
         c->skipping = false;
@@ -440,6 +507,7 @@ int hcb_commands_skip_to(struct hcb_commands *c, int64_t offset, struct hcb_err 
     int64_t size;
     if (offset < c->place.offset)
         return 0;
+    stop_reading(c);
     int fd = open_file(c->path, &size, err);
     if (fd < 0)
         return fd;

@@ -32,6 +32,10 @@ struct hcb_commands {
     struct hcb_buf bytes;
     size_t at;           /* how far next() has come in bytes */
     int64_t base;        /* the offset of bytes[0] */
+    int fd;              /* to read on from, */
+    bool reading;        /* if this holds */
+    int64_t limit;       /* this look reads no further than to here */
+    size_t wanted;       /* bytes that could not be read last; 0: none */
     struct hcb_err said; /* the last complaint, so that it is made once */
 };
 
@@ -57,8 +61,9 @@ enum hcb_commands_event {
                               records that before it takes in more (call begin() again) */
 };
 
-/* Looks at the file, by one stat when nothing happened for two seconds, and reads at
- * most HOTCB_LOOK_BYTES. No file is nothing new. Of RESTARTED, too, *err says why, for
+/* Looks at the file, by one stat when nothing happened for two seconds. It and next() read
+ * at most HOTCB_LOOK_BYTES, piece by piece as lines are asked for, so that a look at a long
+ * queue costs what it takes in. No file is nothing new. Of RESTARTED, too, *err says why, for
  * the log. */
 int hcb_commands_begin(struct hcb_commands *c, struct hcb_err *err);
 

@@ -225,6 +225,124 @@ static void test_cap_of_ops(void **state)
     hcb_commands_release(&c);
 }
 
+/* What this process has read of files so far. */
+static int64_t bytes_read(void)
+{
+    long long n = -1;
+    FILE *f = fopen("/proc/self/io", "r");
+    if (f && fscanf(f, "rchar: %lld", &n) != 1)
+        n = -1;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+/* Reads a whole queue of such lines, and returns what the look that read most has read for
+ * each byte that it took in. */
+static double worst_look(const char *path, int lines, int bytes)
+{
+    struct hcb_commands c;
+    struct hcb_line line;
+    int n = 0;
+    double worst = 0;
+    assert_int_equal(hcb_commands_init(&c, path), 0);
+    while (n < lines) {
+        int64_t place = c.place.offset, before = bytes_read();
+        assert_int_equal(hcb_commands_begin(&c, NULL), HCB_COMMANDS_NEW);
+        for (; hcb_commands_next(&c, &line); n++) {
+            assert_int_equal(line.n, bytes);
+            assert_int_equal(strtol(line.text, NULL, 10), n);
+        }
+        int64_t spent = bytes_read() - before, taken = c.place.offset - place;
+        assert_true(taken > 0 && spent <= HOTCB_LOOK_BYTES + 32 * 1024);
+        if (n < lines && worst < (double)spent / (double)taken)
+            worst = (double)spent / (double)taken;
+    }
+    assert_false(c.more);
+    hcb_commands_release(&c);
+    return worst;
+}
+
+/* A look at a long queue reads what it takes in, and not much more, whatever waits behind. */
+static void test_bytes_of_a_long_queue(void **state)
+{
+    static const struct { int lines, bytes; double at_most; } queues[] = {
+        {10000, 95, 1.6}, {10000, 127, 2.2}, {3000, 400, 2.2}, {2000, 2000, 2.2}, {600, 8000, 1.2},
+        {300, 20000, 1.2}, {30, 200000, 1.5}, {9, 500000, 2.2},
+    };
+    (void)state;
+    if (bytes_read() < 0)
+        skip();
+    for (size_t i = 0; i < COUNT(queues); i++) {
+        struct hcb_buf text = {0};
+        for (int n = 0; n < queues[i].lines; n++)
+            hcb_buf_printf(&text, "%-*d\n", queues[i].bytes, n);
+        assert_false(text.oom);
+        scratch_write(scratch("queue"), text.data);
+        double worst = worst_look(scratch("queue"), queues[i].lines, queues[i].bytes);
+        if (worst > queues[i].at_most)
+            fail_msg("queue %zu: %f bytes read for each that was taken in", i, worst);
+        hcb_buf_release(&text);
+    }
+}
+
+/* Written again, in place, between two reads of one look: no line is made of both. */
+static void test_another_file_within_a_look(void **state)
+{
+    struct hcb_commands c;
+    struct hcb_line line;
+    struct hcb_buf old = {0}, new = {0};
+    int n = 0;
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        hcb_buf_printf(&old, "%-299d\n", i);
+        hcb_buf_printf(&new, "%-299d\n", 1000 + i);
+    }
+    scratch_write(scratch("both"), old.data);
+    assert_int_equal(hcb_commands_init(&c, scratch("both")), 0);
+    assert_int_equal(hcb_commands_begin(&c, NULL), HCB_COMMANDS_NEW);
+    for (; hcb_commands_next(&c, &line); n++) {
+        assert_int_equal(strtol(line.text, NULL, 10), n);
+        if (n == 0)
+            scratch_write(c.path, new.data);
+    }
+    assert_true(n > 0 && n < 200 && c.more);
+    assert_int_equal(hcb_commands_begin(&c, NULL), HCB_COMMANDS_RESTARTED);
+    assert_int_equal(hcb_commands_begin(&c, NULL), HCB_COMMANDS_NEW);
+    for (n = 0; hcb_commands_next(&c, &line); n++)
+        assert_int_equal(strtol(line.text, NULL, 10), 1000 + n);
+    assert_int_equal(n, 200);
+    hcb_buf_release(&old);
+    hcb_buf_release(&new);
+    hcb_commands_release(&c);
+}
+
+/* It became shorter between two reads of one look, and is whole again at the next. */
+static void test_cut_within_a_look(void **state)
+{
+    struct hcb_commands c;
+    struct hcb_line line;
+    struct hcb_buf text = {0};
+    int n = 0;
+    (void)state;
+    for (int i = 0; i < 200; i++)
+        hcb_buf_printf(&text, "%-299d\n", i);
+    scratch_write(scratch("cut"), text.data);
+    assert_int_equal(hcb_commands_init(&c, scratch("cut")), 0);
+    for (int look = 0; look < 2; look++) {
+        assert_int_equal(hcb_commands_begin(&c, NULL), HCB_COMMANDS_NEW);
+        if (look == 0)
+            assert_int_equal(truncate(c.path, 40000), 0);
+        for (; hcb_commands_next(&c, &line); n++)
+            assert_int_equal(strtol(line.text, NULL, 10), n);
+        assert_int_equal(n, look == 0 ? 133 : 200);
+        assert_int_equal(c.more, look == 0);
+        scratch_write(c.path, text.data);
+    }
+    hcb_buf_release(&text);
+    hcb_commands_release(&c);
+}
+
 /* The caller may stop in the middle and go on at the next look. */
 static void test_stopping_early(void **state)
 {
@@ -545,6 +663,9 @@ int main(void)
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_said_once),
         cmocka_unit_test(test_cap_of_ops),
+        cmocka_unit_test(test_bytes_of_a_long_queue),
+        cmocka_unit_test(test_another_file_within_a_look),
+        cmocka_unit_test(test_cut_within_a_look),
         cmocka_unit_test(test_stopping_early),
         cmocka_unit_test(test_put_back),
         cmocka_unit_test(test_put_back_long),

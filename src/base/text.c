@@ -204,49 +204,119 @@ static int smallest(int a, int b, int c)
     return least < c ? least : c;
 }
 
-/* Edits (insert, delete, replace, swap two neighbours) from a to b, whatever the case. */
-static int distance(const char *a, size_t a_n, const char *b, size_t b_n)
+/* One row of the table of edits between the beginnings of a and b: of their first i letters
+ * and of j letters around that, as far as `limit` edits lead. Returns the least of them. */
+static int edit_row(int *rows[3], const char *a, size_t i, const char *b, size_t b_n, int limit)
 {
-    int rows[3][NEAR_MAX + 1];
-    int *before = rows[0], *above = rows[1], *row = rows[2];
-    for (size_t j = 0; j <= b_n; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= a_n; i++) {
-        int *spare = before;
-        before = above;
-        above = row;
-        row = spare;
-        row[0] = (int)i;
-        for (size_t j = 1; j <= b_n; j++) {
-            int cost = lower(a[i - 1]) != lower(b[j - 1]);
-            row[j] = smallest(above[j] + 1, row[j - 1] + 1, above[j - 1] + cost);
-            if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
-                lower(a[i - 2]) == lower(b[j - 1]) && before[j - 2] + 1 < row[j])
-                row[j] = before[j - 2] + 1;
-        }
+    int *before = rows[0], *above = rows[1], *row = rows[2], least = limit + 1;
+    size_t reach = (size_t)limit, from = i > reach ? i - reach : 1;
+    size_t to = i + reach < b_n ? i + reach : b_n;
+    row[from - 1] = from == 1 ? (int)i : limit + 1;
+    for (size_t j = from; j <= to; j++) {
+        int cost = lower(a[i - 1]) != lower(b[j - 1]);
+        int edits = smallest(above[j] + 1, row[j - 1] + 1, above[j - 1] + cost);
+        if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+            lower(a[i - 2]) == lower(b[j - 1]) && before[j - 2] + 1 < edits)
+            edits = before[j - 2] + 1;
+        row[j] = edits;
+        least = edits < least ? edits : least;
     }
-    return row[b_n];
+    if (to < b_n)
+        row[to + 1] = limit + 1;
+    return least;
+}
+
+/* Edits (insert, delete, replace, swap two neighbours) from a to b, whatever the case; more
+ * than limit, if they are. The lengths differ by no more than that. */
+static int distance(const char *a, size_t a_n, const char *b, size_t b_n, int limit)
+{
+    int cells[3][NEAR_MAX + 2];
+    int *rows[3] = {cells[0], cells[1], cells[2]};
+    int least = 0, least_above = 0;
+    for (size_t j = 0; j <= b_n; j++)
+        rows[2][j] = (int)j;
+    for (size_t i = 1; i <= a_n && (least <= limit || least_above < limit); i++) {
+        int *spare = rows[0];
+        rows[0] = rows[1];
+        rows[1] = rows[2];
+        rows[2] = spare;
+        least_above = least;
+        least = edit_row(rows, a, i, b, b_n, limit);
+    }
+    return least <= limit ? rows[2][b_n] : limit + 1;
+}
+
+/* How often each letter is in the word that others are compared with. */
+struct letters {
+    signed char n[256];
+};
+
+static void count_letters(struct letters *in, const char *word, size_t n, int sign)
+{
+    for (size_t i = 0; i < n; i++)
+        in->n[(unsigned char)lower(word[i])] += (signed char)sign;
+}
+
+/* At least so many edits lead from a word of a_n letters to b: one for each letter that
+ * one of them has and the other has not. */
+static int least_distance(struct letters *in_a, size_t a_n, const char *b, size_t b_n)
+{
+    int missing = 0;
+    for (size_t i = 0; i < b_n; i++)
+        missing += in_a->n[(unsigned char)lower(b[i])]-- <= 0;
+    count_letters(in_a, b, b_n, 1);
+    int extra = (int)a_n - ((int)b_n - missing);
+    return missing > extra ? missing : extra;
+}
+
+/* A search among very many words ends after so many steps, each one letter or one cell of a
+ * table: a hundred words of twenty letters take fewer, whatever they are. */
+#define NEAR_STEPS 65536
+
+struct near {
+    const char *word;
+    size_t n;
+    struct letters letters;
+    const char *best;
+    int best_distance;
+    size_t steps; /* that are left */
+};
+
+static void take_steps(struct near *near, size_t n)
+{
+    near->steps -= n < near->steps ? n : near->steps;
+}
+
+static void compare(struct near *near, const char *candidate)
+{
+    size_t len = strlen(candidate), n = near->n;
+    int limit = (int)(len > n ? len : n) / 3, apart = (int)(len > n ? len - n : n - len);
+    limit = limit < near->best_distance ? limit : near->best_distance - 1;
+    take_steps(near, 1);
+    if (len == 0 || len > NEAR_MAX || apart > limit)
+        return;
+    take_steps(near, len);
+    if (least_distance(&near->letters, n, candidate, len) > limit)
+        return;
+    take_steps(near, n * (2 * (size_t)limit + 1));
+    int edits = distance(near->word, n, candidate, len, limit);
+    if (edits > limit)
+        return;
+    near->best = candidate;
+    near->best_distance = edits;
 }
 
 const char *hcb_near(const char *word, const char *const *candidates, size_t n)
 {
-    const char *best = NULL;
-    int best_distance = NEAR_MAX;
-    size_t word_n = word ? strlen(word) : 0;
-    if (word_n == 0 || word_n > NEAR_MAX)
+    struct near near = {.word = word, .n = word ? strlen(word) : 0,
+                        .best_distance = NEAR_MAX, .steps = NEAR_STEPS};
+    if (near.n == 0 || near.n > NEAR_MAX)
         return NULL;
-    for (size_t i = 0; i < n; i++) {
-        size_t len = candidates[i] ? strlen(candidates[i]) : 0;
-        if (len == 0 || len > NEAR_MAX)
-            continue;
-        int allowed = (int)(len > word_n ? len : word_n) / 3;
-        int edits = distance(word, word_n, candidates[i], len);
-        if (edits <= allowed && edits < best_distance) {
-            best = candidates[i];
-            best_distance = edits;
-        }
-    }
-    return best;
+    count_letters(&near.letters, word, near.n, 1);
+    for (size_t i = 0; i < n && near.steps > 0 && near.best_distance > 0; i++)
+        if (candidates[i])
+            compare(&near, candidates[i]);
+    return near.best;
 }
 
 const char *hcb_near_hint(const char *word, const char *const *candidates, size_t n,

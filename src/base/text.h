@@ -27,7 +27,8 @@ void hcb_text_printable(struct hcb_buf *b, const char *s, size_t n);
 bool hcb_text_is_printable(const char *s, size_t n); /* would that leave it as it is? */
 
 /* The candidate nearest to `word` if it is near enough to be a slip of the hand
- * (a third of its letters, swaps count once), else NULL. */
+ * (a third of its letters, swaps count once), else NULL. Among thousands of words it may
+ * miss one: the work is bounded, and enough for the usual hundred. */
 const char *hcb_near(const char *word, const char *const *candidates, size_t n);
 
 /* The same as what a sentence adds: " - did you mean 'x'?", or "". Returns out. */

@@ -99,6 +99,123 @@ static const struct near_row near_rows[] = {
     {"threshold", NULL}, {"xyz", NULL}, {"", NULL}, {"e", NULL}, {"in", NULL},
 };
 
+/* The same without any short cut. */
+static int all_edits(const char *a, const char *b)
+{
+    int cell[40][40] = {{0}};
+    int a_n = (int)strlen(a), b_n = (int)strlen(b);
+    for (int i = 0; i <= a_n; i++)
+        for (int j = 0; j <= b_n; j++) {
+            int least = i == 0 ? j : j == 0 ? i : cell[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (i > 0 && cell[i - 1][j] + 1 < least)
+                least = cell[i - 1][j] + 1;
+            if (j > 0 && cell[i][j - 1] + 1 < least)
+                least = cell[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                cell[i - 2][j - 2] + 1 < least)
+                least = cell[i - 2][j - 2] + 1;
+            cell[i][j] = least;
+        }
+    return cell[a_n][b_n];
+}
+
+static const char *near_by_all_edits(const char *word, const char *const *candidates, size_t n)
+{
+    const char *best = NULL;
+    int best_edits = 1000;
+    for (size_t i = 0; i < n; i++) {
+        size_t a = strlen(word), b = strlen(candidates[i]);
+        int edits = all_edits(word, candidates[i]);
+        if (a == 0 || b == 0 || edits > (int)(a > b ? a : b) / 3 || edits >= best_edits)
+            continue;
+        best = candidates[i];
+        best_edits = edits;
+    }
+    return best;
+}
+
+static unsigned next_random(uint64_t *x)
+{
+    *x ^= *x << 13;
+    *x ^= *x >> 7;
+    *x ^= *x << 17;
+    return (unsigned)(*x >> 20);
+}
+
+static void slip(char *word, size_t max, uint64_t *x)
+{
+    size_t n = strlen(word), at = n > 0 ? next_random(x) % n : 0;
+    unsigned kind = next_random(x) % 4;
+    char c = word[at];
+    if (kind == 0 && n < max) {
+        memmove(word + at + 1, word + at, n - at + 1);
+        word[at] = 'b';
+    } else if (kind == 1 && n > 0) {
+        memmove(word + at, word + at + 1, n - at);
+    } else if (kind == 2 && n > 0) {
+        word[at] = 'c';
+    } else if (n > 0 && at + 1 < n) {
+        word[at] = word[at + 1];
+        word[at + 1] = c;
+    }
+}
+
+/* Words of few letters, so that many are near; and slips of one of them. */
+static void test_near_is_nearest(void **state)
+{
+    enum { WORDS = 12, LETTERS = 30 };
+    char text[WORDS][40], word[40];
+    const char *many[WORDS];
+    uint64_t x = 88172645463325252u;
+    int found = 0;
+    (void)state;
+    for (int round = 0; round < 20000; round++) {
+        for (int i = 0; i < WORDS; i++) {
+            size_t n = next_random(&x) % LETTERS;
+            for (size_t j = 0; j < n; j++)
+                text[i][j] = (char)('a' + next_random(&x) % (2 + (unsigned)round % 9));
+            text[i][n] = '\0';
+            many[i] = text[i];
+        }
+        strcpy(word, text[round % WORDS]);
+        for (unsigned slips = next_random(&x) % 9; slips > 0; slips--)
+            slip(word, LETTERS, &x);
+        const char *expected = near_by_all_edits(word, many, WORDS);
+        if (hcb_near(word, many, WORDS) != expected)
+            fail_msg("%s: not %s", word, expected ? expected : "nothing");
+        found += expected != NULL;
+    }
+    assert_true(found > 5000 && found < 19000);
+}
+
+/* Words of the same letters are the dearest. Of a hundred each is looked at, of very many
+ * as many as the work may cost. */
+static void test_near_is_bounded(void **state)
+{
+    enum { MANY = 4096 };
+    static char text[MANY][32];
+    static const char *words_of_it[MANY];
+    uint64_t x = 362436069;
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        strcpy(text[i], "abcdefghijklmnopqrst");
+        for (size_t j = 19; j > 0; j--) {
+            size_t k = next_random(&x) % (j + 1);
+            char c = text[i][j];
+            text[i][j] = text[i][k];
+            text[i][k] = c;
+        }
+        words_of_it[i] = text[i];
+    }
+    words_of_it[100] = "ABCDEFGHIJKLMNOPQRTS";
+    assert_string_equal(hcb_near("abcdefghijklmnopqrst", words_of_it, 101), words_of_it[100]);
+    words_of_it[100] = text[100];
+    words_of_it[MANY - 1] = "abcdefghijklmnopqrts";
+    assert_null(hcb_near("abcdefghijklmnopqrst", words_of_it, MANY));
+    words_of_it[MANY - 1] = "yours"; /* and of those that cannot be near, all */
+    assert_string_equal(hcb_near("yuors", words_of_it, MANY), "yours");
+}
+
 static void test_near(void **state)
 {
     (void)state;
@@ -229,6 +346,8 @@ int main(void)
         cmocka_unit_test(test_plain_run),
         cmocka_unit_test(test_printable),
         cmocka_unit_test(test_near),
+        cmocka_unit_test(test_near_is_nearest),
+        cmocka_unit_test(test_near_is_bounded),
         cmocka_unit_test(test_ids),
         cmocka_unit_test(test_err),
         cmocka_unit_test(test_a_long_err_is_cut_at_a_character),

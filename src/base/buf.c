@@ -23,12 +23,10 @@ void hcb_buf_reset(struct hcb_buf *b)
         b->data[0] = '\0';
 }
 
-bool hcb_buf_reserve(struct hcb_buf *b, size_t extra)
+bool hcb_buf_grow(struct hcb_buf *b, size_t extra)
 {
     if (b->oom)
         return false;
-    if (b->data && extra < b->cap - b->len)
-        return true;
     if (extra > SIZE_MAX / 2 - b->len - 1) {
         b->oom = true;
         return false;
@@ -57,11 +55,6 @@ void hcb_buf_add(struct hcb_buf *b, const void *bytes, size_t n)
         memcpy(b->data + b->len, bytes, n);
     b->len += n;
     b->data[b->len] = '\0';
-}
-
-void hcb_buf_str(struct hcb_buf *b, const char *s)
-{
-    hcb_buf_add(b, s, strlen(s));
 }
 
 void hcb_buf_printf(struct hcb_buf *b, const char *fmt, ...)

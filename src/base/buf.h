@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct hcb_buf {
     char *data; /* ends in a NUL that len does not count; NULL while nothing was added */
@@ -23,15 +24,22 @@ struct hcb_buf {
 
 void hcb_buf_release(struct hcb_buf *b); /* frees, and leaves an empty buffer */
 void hcb_buf_reset(struct hcb_buf *b);   /* empties it, and keeps its memory */
-bool hcb_buf_reserve(struct hcb_buf *b, size_t extra);
+bool hcb_buf_grow(struct hcb_buf *b, size_t extra); /* of reserve() alone */
+static inline bool hcb_buf_reserve(struct hcb_buf *b, size_t extra)
+{
+    return !b->oom && extra < b->cap - b->len ? true : hcb_buf_grow(b, extra);
+}
+
 void hcb_buf_add(struct hcb_buf *b, const void *bytes, size_t n);
-void hcb_buf_str(struct hcb_buf *b, const char *s);
+static inline void hcb_buf_str(struct hcb_buf *b, const char *s)
+{
+    hcb_buf_add(b, s, strlen(s));
+}
+
 static inline void hcb_buf_char(struct hcb_buf *b, char c)
 {
-    if (b->oom || b->cap - b->len < 2) {
-        hcb_buf_add(b, &c, 1);
+    if (!hcb_buf_reserve(b, 1))
         return;
-    }
     b->data[b->len++] = c;
     b->data[b->len] = '\0';
 }

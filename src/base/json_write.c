@@ -8,10 +8,16 @@
 #include <string.h>
 
 /* A comma is due after whatever does not itself begin or part something. */
-static void comma(struct hcb_buf *b)
+static bool comma_is_due(const struct hcb_buf *b)
 {
     char last = b->len > 0 ? b->data[b->len - 1] : '{';
-    if (last != '{' && last != '[' && last != ':' && last != ',' && last != '\n' && last != ' ')
+    return last != '{' && last != '[' && last != ':' && last != ',' && last != '\n' &&
+           last != ' ';
+}
+
+static void comma(struct hcb_buf *b)
+{
+    if (comma_is_due(b))
         hcb_buf_char(b, ',');
 }
 
@@ -50,24 +56,29 @@ static bool needs_escape(char c)
     return (unsigned char)c < 0x20 || c == '"' || c == '\\' || c == 0x7f;
 }
 
-static void raw_plain(struct hcb_buf *b, const char *s, size_t n)
+/* Text that goes as it is, in quotes, with a comma where one is due and a colon if it is a
+ * key. false: it does not. */
+static bool plain_text(struct hcb_buf *b, const char *s, size_t n, bool is_key)
 {
-    if (!hcb_buf_reserve(b, n + 2))
-        return;
+    if (hcb_plain_run(s, n) < n || !hcb_buf_reserve(b, n + 4))
+        return false;
     char *to = b->data + b->len;
-    to[0] = '"';
-    memcpy(to + 1, s, n);
-    memcpy(to + 1 + n, "\"", 2);
-    b->len += n + 2;
+    if (comma_is_due(b))
+        *to++ = ',';
+    *to++ = '"';
+    memcpy(to, s, n);
+    to += n;
+    *to++ = '"';
+    if (is_key)
+        *to++ = ':';
+    *to = '\0';
+    b->len = (size_t)(to - b->data);
+    return true;
 }
 
 /* In quotes, without a comma. */
 static void raw_text(struct hcb_buf *b, const char *s, size_t n)
 {
-    if (n > 0 && hcb_plain_run(s, n) == n) {
-        raw_plain(b, s, n);
-        return;
-    }
     size_t plain = 0; /* bytes before s that can go as they are */
     hcb_buf_char(b, '"');
     while (n > 0) {
@@ -115,8 +126,11 @@ static void raw_int(struct hcb_buf *b, int64_t v)
 
 void hcb_json_key(struct hcb_buf *b, const char *key)
 {
+    size_t n = strlen(key);
+    if (plain_text(b, key, n, true))
+        return;
     comma(b);
-    raw_text(b, key, strlen(key));
+    raw_text(b, key, n);
     hcb_buf_char(b, ':');
 }
 
@@ -146,6 +160,8 @@ void hcb_json_real(struct hcb_buf *b, double v)
 
 void hcb_json_text(struct hcb_buf *b, const char *s, size_t n)
 {
+    if (plain_text(b, s, n, false))
+        return;
     comma(b);
     raw_text(b, s, n);
 }

@@ -185,18 +185,15 @@ void hcb_put_digits(char *out, uint64_t v, int width)
     }
 }
 
-static int count_digits(uint64_t v)
-{
-    int n = 1;
-    for (uint64_t limit = 10; n < 20 && v >= limit; limit *= 10)
-        n++;
-    return n;
-}
-
 static int put_whole(char *out, uint64_t v)
 {
-    int n = count_digits(v);
-    hcb_put_digits(out, v, n);
+    char digits[20], *first = digits + sizeof(digits);
+    do {
+        *--first = (char)('0' + v % 10);
+        v /= 10;
+    } while (v > 0);
+    int n = (int)(digits + sizeof(digits) - first);
+    memcpy(out, first, (size_t)n);
     return n;
 }
 

@@ -52,6 +52,8 @@ size_t hcb_plain_run(const char *s, size_t n)
     size_t i = 0;
     while (n - i >= sizeof(uint64_t) && are_plain(s + i))
         i += sizeof(uint64_t);
+    if (i > 0 && n - i < sizeof(uint64_t) && are_plain(s + n - sizeof(uint64_t)))
+        return n;
     while (i < n && is_plain((unsigned char)s[i]))
         i++;
     return i;
@@ -164,7 +166,7 @@ void hcb_text_printable(struct hcb_buf *b, const char *s, size_t n)
     while (n > 0) {
         size_t run = hcb_plain_run(s, n);
         size_t len = run > 0 ? run : hcb_utf8_len(s, n);
-        uint32_t c = len > 0 ? hcb_utf8_code(s, run > 0 ? 1 : len) : (unsigned char)*s;
+        uint32_t c = len > 0 && run == 0 ? hcb_utf8_code(s, len) : (unsigned char)*s;
         if (len > 0 && !is_control(c)) {
             plain += len;
         } else {
@@ -182,8 +184,8 @@ void hcb_text_printable(struct hcb_buf *b, const char *s, size_t n)
 bool hcb_text_is_printable(const char *s, size_t n)
 {
     while (n > 0) {
-        size_t len = hcb_utf8_len(s, n);
-        if (len == 0 || is_control(hcb_utf8_code(s, len)))
+        size_t run = hcb_plain_run(s, n), len = run > 0 ? run : hcb_utf8_len(s, n);
+        if (len == 0 || (run == 0 && is_control(hcb_utf8_code(s, len))))
             return false;
         s += len;
         n -= len;

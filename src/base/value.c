@@ -282,9 +282,11 @@ struct hcb_pair *hcb_map_pair(const struct hcb_value *map, const char *key)
 {
     if (!map || map->type != HCB_MAP)
         return NULL;
-    for (size_t i = 0; i < map->u.map.n; i++)
-        if (strcmp(map->u.map.p[i].key, key) == 0)
+    for (size_t i = 0; i < map->u.map.n; i++) {
+        const char *other = map->u.map.p[i].key;
+        if (*other == *key && strcmp(other, key) == 0)
             return &map->u.map.p[i];
+    }
     return NULL;
 }
 

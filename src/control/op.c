@@ -165,23 +165,29 @@ static const char *json_name(const struct hcb_value *v, char out[HCB_SHOW_CHARS]
 static enum hcb_op_kind find_op(const char *name)
 {
     for (int i = 0; i < COMMAND_OPS; i++)
-        if (strcmp(name, op_names[i]) == 0)
+        if (*name == *op_names[i] && strcmp(name, op_names[i]) == 0)
             return (enum hcb_op_kind)i;
     return HCB_OP_NONE;
 }
 
-/* Takes what a ledger line says of the command, as far as it can be read, before
- * any of it is judged. */
-static int read_head(const struct hcb_value *root, struct hcb_op *op, struct hcb_err *err)
+/* Moves a text out of the command. */
+static char *take_text_of(struct hcb_value *v)
 {
-    const char *id = hcb_map_text(root, "id", NULL);
-    const char *cmd = hcb_map_text(root, "cmd", NULL);
-    op->kind = find_op(hcb_map_text(root, "op", ""));
-    if (id && hcb_id_check(id, strlen(id), NULL) == 0 && !(op->id = hcb_strdup(id)))
-        return hcb_fail_nomem(err);
-    if (cmd && strlen(cmd) <= CMD_BYTES && !(op->cmd = hcb_strdup(cmd)))
-        return hcb_fail_nomem(err);
-    return 0;
+    char *text = v->u.text.s;
+    v->u.text.s = NULL;
+    hcb_value_release(v);
+    return text;
+}
+
+/* Takes what a ledger line says of the command, as far as it can be read, whatever became
+ * of it. */
+static void take_head(struct hcb_value *root, struct hcb_op *op)
+{
+    struct hcb_value *id = hcb_map_get(root, "id"), *cmd = hcb_map_get(root, "cmd");
+    if (id && id->type == HCB_TEXT && hcb_id_check(id->u.text.s, id->u.text.n, NULL) == 0)
+        op->id = take_text_of(id);
+    if (cmd && cmd->type == HCB_TEXT && cmd->u.text.n <= CMD_BYTES)
+        op->cmd = take_text_of(cmd);
 }
 
 static int check_op(const struct hcb_value *root, struct hcb_err *err)
@@ -398,9 +404,8 @@ static int read_command(struct hcb_value *root, struct hcb_op *op, struct hcb_er
                         "a command must be an object, as in {\"op\":\"enable\",\"id\":\"x\"}, "
                         "not %s",
                         json_name(root, shown));
-    int rc = read_head(root, op, err);
-    if (rc == 0)
-        rc = check_op(root, err);
+    op->kind = find_op(hcb_map_text(root, "op", ""));
+    int rc = check_op(root, err);
     if (rc == 0)
         rc = check_keys(root, op->kind, err);
     if (rc == 0)
@@ -409,6 +414,7 @@ static int read_command(struct hcb_value *root, struct hcb_op *op, struct hcb_er
         rc = check_cmd(root, err);
     if (rc == 0)
         rc = take_body(root, op, err);
+    take_head(root, op);
     return rc;
 }
 

@@ -67,7 +67,7 @@ const char *hcb_hint(const char *word, const char *const *known, size_t n,
 bool hcb_known(const char *word, const char *const *known, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(word, known[i]) == 0)
+        if (*word == *known[i] && strcmp(word, known[i]) == 0)
             return true;
     return false;
 }

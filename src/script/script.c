@@ -570,45 +570,32 @@ static int set_loose(struct hcb_script *s, const struct hcb_value *params, struc
     return status;
 }
 
-/* The values that `changed` is about, as they are now: to go back to. */
-static bool copy_current(struct hcb_script *s, const struct hcb_value *changed,
-                         struct hcb_value *out)
-{
-    hcb_value_map(out);
-    for (size_t i = 0; i < changed->u.map.n; i++) {
-        const char *name = changed->u.map.p[i].key;
-        if (!hcb_map_set(out, name, &hcb_params_find(&s->params, name)->value))
-            return false;
-    }
-    return true;
-}
-
+/* Gives self the values that hold, of those that `changed` is about. */
 static int l_write_back(lua_State *L)
 {
-    const struct hcb_value *before = lua_touserdata(L, 1);
+    const struct hcb_value *changed = lua_touserdata(L, 1);
+    struct hcb_script *s = hcb_script_of(L);
     lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_SELF);
-    for (size_t i = 0; i < before->u.map.n; i++) {
-        hcb_value_to_lua(L, &before->u.map.p[i].value);
-        lua_setfield(L, -2, before->u.map.p[i].key);
+    for (size_t i = 0; i < changed->u.map.n; i++) {
+        const char *name = changed->u.map.p[i].key;
+        hcb_value_to_lua(L, &hcb_params_find(&s->params, name)->value);
+        lua_setfield(L, -2, name);
     }
     return 0;
 }
 
 static int set_declared(struct hcb_script *s, const struct hcb_value *params, struct hcb_err *err)
 {
-    struct hcb_value changed = {0}, before = {0};
+    struct hcb_value changed = {0};
     struct hcb_fault fault, second;
     int status = hcb_params_convert(&s->params, params, &changed, err);
-    if (status == 0 && !copy_current(s, &changed, &before))
-        status = hcb_fail_nomem(err);
     if (status == 0 && hcb_script_enter(s, l_apply_params, &changed, &fault) < 0) {
-        hcb_script_enter(s, l_write_back, &before, &second);
+        hcb_script_enter(s, l_write_back, &changed, &second);
         status = refuse_by_fault(err, &fault);
     }
     if (status == 0)
         take_values(s, &changed);
     hcb_value_release(&changed);
-    hcb_value_release(&before);
     return status;
 }
 

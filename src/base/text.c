@@ -20,13 +20,40 @@ bool hcb_streq(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-static bool is_plain(unsigned char c)
-{
-    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-}
-
 #define EACH_BYTE (~(uint64_t)0 / 255) /* times b: eight bytes b */
 #define TOP_BITS (EACH_BYTE * 0x80)
+
+/* The first of up to eight bytes is the lowest. */
+static uint64_t load_bytes(const char *s, size_t n)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes |= (uint64_t)(unsigned char)s[i] << (8 * i);
+    return bytes;
+}
+
+/* The same of eight, and of any number up to that, by as few steps as there are. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+static uint64_t load_eight(const char *s)
+{
+    uint64_t bytes;
+    memcpy(&bytes, s, sizeof(bytes));
+    return bytes;
+}
+
+static uint64_t load_few(const char *s, size_t n)
+{
+    uint32_t first, last;
+    if (n < sizeof(first))
+        return load_bytes(s, n);
+    memcpy(&first, s, sizeof(first));
+    memcpy(&last, s + n - sizeof(last), sizeof(last));
+    return first | (uint64_t)last << (8 * (n - sizeof(last)));
+}
+#else
+#define load_eight(s) load_bytes(s, 8)
+#define load_few(s, n) load_bytes(s, n)
+#endif
 
 /* The top bit of each byte below n; of others maybe, but only above one that is. */
 static uint64_t bytes_below(uint64_t eight, unsigned n)
@@ -34,29 +61,35 @@ static uint64_t bytes_below(uint64_t eight, unsigned n)
     return (eight - EACH_BYTE * n) & ~eight & TOP_BITS;
 }
 
-/* Eight bytes at once, of which none has a top bit, is a control or one of the three that
- * are not plain. */
-static bool are_plain(const char *s)
+/* The top bit of each byte that is not plain, as above. */
+static uint64_t not_plain(uint64_t eight)
 {
-    uint64_t eight;
-    memcpy(&eight, s, sizeof(eight));
-    uint64_t bad = (eight & TOP_BITS) | bytes_below(eight, 0x20) |
-                   bytes_below(eight ^ EACH_BYTE * '"', 1) |
-                   bytes_below(eight ^ EACH_BYTE * '\\', 1) |
-                   bytes_below(eight ^ EACH_BYTE * 0x7f, 1);
-    return bad == 0;
+    return (eight & TOP_BITS) | bytes_below(eight, 0x20) |
+           bytes_below(eight ^ EACH_BYTE * '"', 1) | bytes_below(eight ^ EACH_BYTE * '\\', 1) |
+           bytes_below(eight ^ EACH_BYTE * 0x7f, 1);
+}
+
+static size_t lowest_byte(uint64_t bits)
+{
+#if defined(__GNUC__)
+    return (size_t)__builtin_ctzll(bits) / 8;
+#else
+    size_t i = 0;
+    while (!(bits >> (8 * i) & 0xff))
+        i++;
+    return i;
+#endif
 }
 
 size_t hcb_plain_run(const char *s, size_t n)
 {
     size_t i = 0;
-    while (n - i >= sizeof(uint64_t) && are_plain(s + i))
-        i += sizeof(uint64_t);
-    if (i > 0 && n - i < sizeof(uint64_t) && are_plain(s + n - sizeof(uint64_t)))
-        return n;
-    while (i < n && is_plain((unsigned char)s[i]))
-        i++;
-    return i;
+    uint64_t bad = 0;
+    while (n - i >= 8 && (bad = not_plain(load_eight(s + i))) == 0)
+        i += 8;
+    if (bad == 0 && n - i > 0)
+        bad = not_plain(load_few(s + i, n - i)); /* what is not there is not plain */
+    return bad == 0 ? i : i + lowest_byte(bad);
 }
 
 /* How many bytes a character takes that begins with this byte; 0 if none does. */

@@ -47,16 +47,6 @@ bool hcb_buf_grow(struct hcb_buf *b, size_t extra)
     return true;
 }
 
-void hcb_buf_add(struct hcb_buf *b, const void *bytes, size_t n)
-{
-    if (!hcb_buf_reserve(b, n))
-        return;
-    if (n > 0)
-        memcpy(b->data + b->len, bytes, n);
-    b->len += n;
-    b->data[b->len] = '\0';
-}
-
 void hcb_buf_printf(struct hcb_buf *b, const char *fmt, ...)
 {
     va_list ap;

@@ -30,7 +30,16 @@ static inline bool hcb_buf_reserve(struct hcb_buf *b, size_t extra)
     return !b->oom && extra < b->cap - b->len ? true : hcb_buf_grow(b, extra);
 }
 
-void hcb_buf_add(struct hcb_buf *b, const void *bytes, size_t n);
+static inline void hcb_buf_add(struct hcb_buf *b, const void *bytes, size_t n)
+{
+    if (!hcb_buf_reserve(b, n))
+        return;
+    if (n > 0)
+        memcpy(b->data + b->len, bytes, n);
+    b->len += n;
+    b->data[b->len] = '\0';
+}
+
 static inline void hcb_buf_str(struct hcb_buf *b, const char *s)
 {
     hcb_buf_add(b, s, strlen(s));

@@ -32,6 +32,12 @@ int64_t hcb_clock_wall_us(void)
     return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
 }
 
+void hcb_clock_now(struct hcb_moment *now)
+{
+    now->wall_us = hcb_clock_wall_us();
+    now->mono_ns = hcb_clock_ns();
+}
+
 static void put_second(struct hcb_stamp *stamp, int64_t second)
 {
     time_t t = (time_t)second;

@@ -11,6 +11,12 @@ int64_t hcb_clock_cpu_ns(void);    /* CPU time of the calling thread; a system c
 double hcb_clock_wall(void);       /* seconds since 1970 */
 int64_t hcb_clock_wall_us(void);   /* the same in microseconds */
 
+/* One moment by both clocks, for what is told of it in several places. */
+struct hcb_moment {
+    int64_t wall_us, mono_ns;
+};
+void hcb_clock_now(struct hcb_moment *now);
+
 /* A wall clock's time as text, "2026-11-30T02:29:20.123Z"; zeroed at first. What is said
  * of a second is worked out once for all that happens in it. */
 struct hcb_stamp {

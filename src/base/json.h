@@ -31,6 +31,7 @@ void hcb_json_null(struct hcb_buf *b);
 void hcb_json_bool(struct hcb_buf *b, bool v);
 void hcb_json_int(struct hcb_buf *b, int64_t v);
 void hcb_json_real(struct hcb_buf *b, double v);
+void hcb_json_millionths(struct hcb_buf *b, int64_t v); /* as a real */
 void hcb_json_text(struct hcb_buf *b, const char *s, size_t n);
 void hcb_json_str(struct hcb_buf *b, const char *s); /* NULL is written as null */
 void hcb_json_value(struct hcb_buf *b, const struct hcb_value *v);

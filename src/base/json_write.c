@@ -109,19 +109,18 @@ static void raw_text(struct hcb_buf *b, const char *s, size_t n)
 
 static void raw_real(struct hcb_buf *b, double v)
 {
-    char text[HCB_REAL_CHARS];
     if (hcb_is_nan(v))
         hcb_buf_str(b, "\"NaN\"");
     else if (!hcb_is_finite(v))
         hcb_buf_str(b, v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
-    else
-        hcb_buf_add(b, text, (size_t)hcb_format_real(text, v));
+    else if (hcb_buf_reserve(b, HCB_REAL_CHARS))
+        b->len += (size_t)hcb_format_real(b->data + b->len, v);
 }
 
 static void raw_int(struct hcb_buf *b, int64_t v)
 {
-    char digits[HCB_INT_CHARS];
-    hcb_buf_add(b, digits, (size_t)hcb_format_int(digits, v));
+    if (hcb_buf_reserve(b, HCB_INT_CHARS))
+        b->len += (size_t)hcb_format_int(b->data + b->len, v);
 }
 
 void hcb_json_key(struct hcb_buf *b, const char *key)
@@ -156,6 +155,13 @@ void hcb_json_real(struct hcb_buf *b, double v)
 {
     comma(b);
     raw_real(b, v);
+}
+
+void hcb_json_millionths(struct hcb_buf *b, int64_t v)
+{
+    comma(b);
+    if (hcb_buf_reserve(b, HCB_REAL_CHARS))
+        b->len += (size_t)hcb_format_millionths(b->data + b->len, v);
 }
 
 void hcb_json_text(struct hcb_buf *b, const char *s, size_t n)

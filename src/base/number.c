@@ -274,15 +274,8 @@ static int lay_out(char *out, const struct shortest *r)
  * digits reads back as a given double. */
 #define MICRO_MAX ((double)((uint64_t)1 << 52) / MICRO)
 
-/* What needs no more than six digits behind the point, as times do. 0: d is not of that
- * kind. d > 0. */
-static int format_micro(char *out, double d)
+static int put_millionths(char *out, uint64_t millionths)
 {
-    if (!ROUNDS_ONCE || d < 1e-5 || d >= MICRO_MAX)
-        return 0;
-    uint64_t millionths = (uint64_t)(d * MICRO + 0.5);
-    if ((double)millionths / MICRO != d)
-        return 0;
     int len = put_whole(out, millionths / MICRO);
     out[len] = '.';
     hcb_put_digits(out + len + 1, millionths % MICRO, MICRO_DIGITS);
@@ -291,6 +284,24 @@ static int format_micro(char *out, double d)
         end--;
     out[end] = '\0';
     return end;
+}
+
+int hcb_format_millionths(char out[HCB_REAL_CHARS], int64_t millionths)
+{
+    bool negative = millionths < 0;
+    uint64_t size = negative ? 0 - (uint64_t)millionths : (uint64_t)millionths;
+    out[0] = '-';
+    return negative + put_millionths(out + negative, size);
+}
+
+/* What needs no more than six digits behind the point, as times do. 0: d is not of that
+ * kind. d > 0. */
+static int format_micro(char *out, double d)
+{
+    if (!ROUNDS_ONCE || d < 1e-5 || d >= MICRO_MAX)
+        return 0;
+    uint64_t millionths = (uint64_t)(d * MICRO + 0.5);
+    return (double)millionths / MICRO == d ? put_millionths(out, millionths) : 0;
 }
 
 int hcb_format_real(char out[HCB_REAL_CHARS], double d)

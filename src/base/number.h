@@ -44,5 +44,7 @@ void hcb_put_digits(char *out, uint64_t v, int width);
 /* The shortest text that reads back as the same double, with a '.' or an 'e' in
  * it so that it stays a real; "nan", "inf", "-inf". Returns its length. */
 int hcb_format_real(char out[HCB_REAL_CHARS], double d);
+/* The same of so many millionths, exactly. */
+int hcb_format_millionths(char out[HCB_REAL_CHARS], int64_t millionths);
 
 #endif

@@ -210,7 +210,8 @@ static void add_piece(struct hcb_commands *c, size_t n, size_t known)
     size_t fresh = n > known ? n - known : 0;
     if (memcmp(end, end - known, n < known ? n : known) != 0)
         fresh = 0;
-    memmove(end, end + known, fresh);
+    if (known > 0)
+        memmove(end, end + known, fresh);
     c->bytes.len += fresh;
     c->bytes.data[c->bytes.len] = '\0';
 }

@@ -5,6 +5,7 @@
 #define HCB_LEDGER_H
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "control/op.h"
 
@@ -29,6 +30,7 @@ bool hcb_ledger_room(struct hcb_ledger *l, size_t lines);
 /* What is said of one op. */
 struct hcb_verdict {
     const struct hcb_op *op;
+    const struct hcb_moment *at;
     const char *run;    /* the run's id */
     int64_t step;
     bool has_step;

@@ -64,12 +64,13 @@ static void put_since_start(struct hcb_buf *b, int64_t ms)
     hcb_buf_add(b, digits, (size_t)n + 4);
 }
 
-static void format_line(struct hcb_log *log, enum hotcb_level level, const char *id)
+static void format_line(struct hcb_log *log, enum hotcb_level level, const char *id,
+                        const struct hcb_moment *at)
 {
     struct hcb_buf *b = &log->pending;
-    size_t n = (size_t)hcb_stamp_put(&log->stamp, hcb_clock_wall_us());
+    size_t n = (size_t)hcb_stamp_put(&log->stamp, at->wall_us);
     hcb_buf_add(b, log->stamp.text, n);
-    put_since_start(b, (hcb_clock_ns() - log->start_ns) / 1000000);
+    put_since_start(b, (at->mono_ns - log->start_ns) / 1000000);
     hcb_buf_char(b, ' ');
     hcb_buf_str(b, level_name(level));
     hcb_buf_str(b, " [");
@@ -104,10 +105,11 @@ static void write_pending(struct hcb_log *log)
 }
 
 /* false: there is no memory for it, and what was pending is as it was. */
-static bool add_line(struct hcb_log *log, enum hotcb_level level, const char *id)
+static bool add_line(struct hcb_log *log, enum hotcb_level level, const char *id,
+                     const struct hcb_moment *at)
 {
     size_t before = log->pending.len;
-    format_line(log, level, id);
+    format_line(log, level, id, at);
     if (!log->pending.oom)
         return true;
     log->pending.oom = false;
@@ -115,12 +117,18 @@ static bool add_line(struct hcb_log *log, enum hotcb_level level, const char *id
     return false;
 }
 
-static void to_file(struct hcb_log *log, enum hotcb_level level, const char *id)
+static void to_file(struct hcb_log *log, enum hotcb_level level, const char *id,
+                    const struct hcb_moment *at)
 {
-    bool added = add_line(log, level, id);
+    struct hcb_moment now;
+    if (!at) {
+        hcb_clock_now(&now);
+        at = &now;
+    }
+    bool added = add_line(log, level, id, at);
     if (!added && log->pending.len > 0) {
         write_pending(log);
-        added = add_line(log, level, id);
+        added = add_line(log, level, id, at);
     }
     if (!added)
         log->spool.dropped++;
@@ -156,7 +164,7 @@ void hcb_log_text(struct hcb_log *log, enum hotcb_level level, const char *id, c
     make_printable(log, text, n, whole);
     call_hook(log, level, id, hcb_buf_text(&log->text));
     if (log->to_file)
-        to_file(log, level, id);
+        to_file(log, level, id, NULL);
 }
 
 static void to_hook(struct hcb_log *log, enum hotcb_level level, const char *id)
@@ -166,14 +174,15 @@ static void to_hook(struct hcb_log *log, enum hotcb_level level, const char *id)
     call_hook(log, level, NULL, hcb_buf_text(&log->line));
 }
 
-static void say(struct hcb_log *log, enum hotcb_level level, const char *id)
+static void say(struct hcb_log *log, enum hotcb_level level, const char *id,
+                const struct hcb_moment *at)
 {
     if (id)
         to_hook(log, level, id);
     else
         call_hook(log, level, NULL, hcb_buf_text(&log->text));
     if (log->to_file)
-        to_file(log, level, id);
+        to_file(log, level, id, at);
 }
 
 void hcb_log(struct hcb_log *log, enum hotcb_level level, const char *id, const char *fmt, ...)
@@ -188,7 +197,7 @@ void hcb_log(struct hcb_log *log, enum hotcb_level level, const char *id, const 
     size_t whole = n < 0 ? 0 : (size_t)n;
     make_printable(log, text, whole < sizeof text ? whole : hcb_utf8_cut(text, sizeof text - 1),
                    whole);
-    say(log, level, id);
+    say(log, level, id, NULL);
 }
 
 struct hcb_buf *hcb_log_begin(struct hcb_log *log, enum hotcb_level level)
@@ -197,7 +206,7 @@ struct hcb_buf *hcb_log_begin(struct hcb_log *log, enum hotcb_level level)
     return level < log->level ? NULL : &log->text;
 }
 
-void hcb_log_end(struct hcb_log *log, enum hotcb_level level)
+void hcb_log_end(struct hcb_log *log, enum hotcb_level level, const struct hcb_moment *at)
 {
-    say(log, level, NULL);
+    say(log, level, NULL, at);
 }

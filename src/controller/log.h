@@ -45,8 +45,8 @@ void hcb_log(struct hcb_log *log, enum hotcb_level level, const char *id, const 
     HCB_PRINTF(4, 5);
 
 /* The same about the run, in parts: a buffer for the text, where each part is to be printable,
- * or NULL if nobody wants a line of that level; and its end. */
+ * or NULL if nobody wants a line of that level; and its end, with the moment it is about. */
 struct hcb_buf *hcb_log_begin(struct hcb_log *log, enum hotcb_level level);
-void hcb_log_end(struct hcb_log *log, enum hotcb_level level);
+void hcb_log_end(struct hcb_log *log, enum hotcb_level level, const struct hcb_moment *at);
 
 #endif

@@ -37,7 +37,8 @@ static void remember_last(struct hotcb *h, const struct hcb_op *op,
 }
 
 /* "set_params x (command): applied at step 12" */
-static void log_op(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *out)
+static void log_op(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *out,
+                   const struct hcb_moment *at)
 {
     enum hotcb_level level = out->applied ? HOTCB_INFO : HOTCB_WARN;
     struct hcb_buf *b = hcb_log_begin(&h->log, level);
@@ -60,19 +61,21 @@ static void log_op(struct hotcb *h, const struct hcb_op *op, const struct hcb_ou
         hcb_buf_str(b, ": ");
         hcb_text_printable(b, out->err.text, strlen(out->err.text));
     }
-    hcb_log_end(&h->log, level);
+    hcb_log_end(&h->log, level, at);
 }
 
 static void record(struct hotcb *h, const struct hcb_op *op, const struct hcb_outcome *out)
 {
+    struct hcb_moment now;
     struct hcb_verdict verdict = {
-        .op = op, .run = h->run, .step = h->step, .has_step = h->has_step,
+        .op = op, .at = &now, .run = h->run, .step = h->step, .has_step = h->has_step,
         .applied = out->applied, .error = *out->err.text ? out->err.text : NULL,
         .reason = out->reason == HCB_FINE ? NULL : hcb_reason_name(out->reason),
         .sha256 = *out->sha256 ? out->sha256 : NULL,
     };
+    hcb_clock_now(&now);
     hcb_ledger_add(&h->ledger, &verdict);
-    log_op(h, op, out);
+    log_op(h, op, out, &now);
     remember_last(h, op, out);
     h->changed = true;
 }

@@ -60,7 +60,10 @@ static void add(struct hcb_ledger *l, const struct row *row, int64_t offset)
     op.origin = offset >= 0 ? HCB_FROM_COMMAND : HCB_FROM_YAML;
     op.offset = offset;
     op.line = 1;
+    struct hcb_moment now;
+    hcb_clock_now(&now);
     const struct hcb_verdict v = {.op = &op,
+                                  .at = &now,
                                   .run = "r1",
                                   .step = 7,
                                   .has_step = row->applied,

@@ -308,6 +308,32 @@ static void test_format_int(void **state)
     }
 }
 
+/* As the double is written that is nearest, where doubles are that dense. */
+static void test_format_millionths(void **state)
+{
+    static const int64_t rows[] = {0, 1, -1, 10, 999999, 1000000, -1000000, 1000001, 1780000000123456,
+                                   1780000000999999, 1780000001000000, -1780000000999990,
+                                   (INT64_C(1) << 52) - 1};
+    char ours[HCB_REAL_CHARS], theirs[64];
+    uint64_t x = 675248;
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) + 20000; i++) {
+        bool row = i < sizeof(rows) / sizeof(rows[0]);
+        int64_t v = row ? rows[i] : (int64_t)next_random(&x) >> (11 + i % 50);
+        double d;
+        int n = hcb_format_millionths(ours, v);
+        assert_int_equal(n, strlen(ours));
+        assert_true(hcb_parse_real(ours, (size_t)n, &d) && d == (double)v / 1e6);
+        hcb_format_real(theirs, (double)v / 1e6);
+        if (v > 10 && v < INT64_C(1) << 52)
+            assert_string_equal(ours, theirs);
+    }
+    assert_int_equal(hcb_format_millionths(ours, INT64_MIN), 21);
+    assert_string_equal(ours, "-9223372036854.775808");
+    hcb_format_millionths(ours, INT64_MAX);
+    assert_string_equal(ours, "9223372036854.775807");
+}
+
 static void test_kinds(void **state)
 {
     (void)state;
@@ -358,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_millionths),
         cmocka_unit_test(test_short_reals),
         cmocka_unit_test(test_format_int),
+        cmocka_unit_test(test_format_millionths),
         cmocka_unit_test(test_kinds),
         WITH_SCRATCH(test_a_locale_with_a_comma),
     };

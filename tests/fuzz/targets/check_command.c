@@ -13,7 +13,9 @@ static void answer(const struct hcb_op *op, const struct hcb_err *err)
 {
     struct hcb_ledger ledger = {.fd = -1};
     struct hcb_value said = {0};
-    struct hcb_verdict verdict = {.op = op, .run = "run", .applied = !*err->text,
+    struct hcb_moment now;
+    hcb_clock_now(&now);
+    struct hcb_verdict verdict = {.op = op, .at = &now, .run = "run", .applied = !*err->text,
                                   .error = *err->text ? err->text : NULL};
     hcb_ledger_add(&ledger, &verdict);
     MUST(ledger.lost == 0 && ledger.pending_lines == 1);

@@ -29,12 +29,14 @@ static const char *const origin_names[] = {
 static const char *const kind_names[] = {"lua_file", "module"};
 static const char *const target_keys[] = {"kind", "path", "symbol"};
 
-/* The keys each op takes; what load does not take, no op takes. */
-static const char *const load_keys[] = {"op",     "id",      "target", "init", "params",
-                                        "limits", "enabled", "text",   "cmd",  "ts"};
-static const char *const set_keys[] = {"op", "id", "params", "text", "cmd", "ts"};
-static const char *const limits_keys[] = {"op", "id", "limits", "cmd", "ts"};
-static const char *const other_keys[] = {"op", "id", "cmd", "ts"};
+/* The keys of a command, and which of them each op takes. */
+enum key { OP, ID, TARGET, INIT, PARAMS, LIMITS, ENABLED, TEXT, CMD, TS, KEYS };
+static const char *const key_names[KEYS] = {"op",     "id",      "target", "init", "params",
+                                            "limits", "enabled", "text",   "cmd",  "ts"};
+static const enum key load_keys[] = {OP, ID, TARGET, INIT, PARAMS, LIMITS, ENABLED, TEXT, CMD, TS};
+static const enum key set_keys[] = {OP, ID, PARAMS, TEXT, CMD, TS};
+static const enum key limits_keys[] = {OP, ID, LIMITS, CMD, TS};
+static const enum key other_keys[] = {OP, ID, CMD, TS};
 
 /* How many of op_names a command may ask for: all up to the run's own. */
 #define COMMAND_OPS HCB_OP_CONFIG
@@ -156,14 +158,31 @@ int hcb_target_read(struct hcb_target *target, const struct hcb_value *v, struct
 
 /* ---- a command ---- */
 
+/* What a command has under the keys that there are; NULL: nothing. */
+struct parts {
+    struct hcb_value *v[KEYS];
+};
+
+static void find_parts(const struct hcb_value *root, struct parts *parts)
+{
+    memset(parts, 0, sizeof(*parts));
+    for (size_t i = 0; i < root->u.map.n; i++) {
+        struct hcb_pair *pair = &root->u.map.p[i];
+        for (int key = 0; key < KEYS; key++)
+            if (*pair->key == *key_names[key] && strcmp(pair->key, key_names[key]) == 0)
+                parts->v[key] = &pair->value;
+    }
+}
+
 /* What stands under a key, as messages for people who wrote JSON call it. */
 static const char *json_name(const struct hcb_value *v, char out[HCB_SHOW_CHARS])
 {
     return v->type == HCB_MAP ? "an object" : hcb_show(v, out);
 }
 
-static enum hcb_op_kind find_op(const char *name)
+static enum hcb_op_kind kind_of(const struct hcb_value *op)
 {
+    const char *name = op && op->type == HCB_TEXT ? op->u.text.s : "";
     for (int i = 0; i < COMMAND_OPS; i++)
         if (*name == *op_names[i] && strcmp(name, op_names[i]) == 0)
             return (enum hcb_op_kind)i;
@@ -181,18 +200,17 @@ static char *take_text_of(struct hcb_value *v)
 
 /* Takes what a ledger line says of the command, as far as it can be read, whatever became
  * of it. */
-static void take_head(struct hcb_value *root, struct hcb_op *op)
+static void take_head(const struct parts *parts, struct hcb_op *op)
 {
-    struct hcb_value *id = hcb_map_get(root, "id"), *cmd = hcb_map_get(root, "cmd");
+    struct hcb_value *id = parts->v[ID], *cmd = parts->v[CMD];
     if (id && id->type == HCB_TEXT && hcb_id_check(id->u.text.s, id->u.text.n, NULL) == 0)
         op->id = take_text_of(id);
     if (cmd && cmd->type == HCB_TEXT && cmd->u.text.n <= CMD_BYTES)
         op->cmd = take_text_of(cmd);
 }
 
-static int check_op(const struct hcb_value *root, struct hcb_err *err)
+static int check_op(const struct hcb_value *v, struct hcb_err *err)
 {
-    const struct hcb_value *v = hcb_map_get(root, "op");
     char shown[HCB_SHOW_CHARS], hint[HCB_NEAR_CHARS];
     const char *list = "the ops are load, enable, disable, set_params, set_limits, unload, reload";
     if (!v)
@@ -200,16 +218,15 @@ static int check_op(const struct hcb_value *root, struct hcb_err *err)
     if (v->type != HCB_TEXT)
         return hcb_fail(err, HOTCB_EFORMAT, "\"op\" must be text, not %s: %s",
                         json_name(v, shown), list);
-    if (find_op(v->u.text.s) != HCB_OP_NONE)
+    if (kind_of(v) != HCB_OP_NONE)
         return 0;
     return hcb_fail(err, HOTCB_EFORMAT, "unknown op '%s'%s: %s",
                     hcb_show_text(v->u.text.s, shown),
                     hcb_near_hint(v->u.text.s, op_names, COMMAND_OPS, hint), list);
 }
 
-static int check_id(const struct hcb_value *root, struct hcb_err *err)
+static int check_id(const struct hcb_value *v, struct hcb_err *err)
 {
-    const struct hcb_value *v = hcb_map_get(root, "id");
     char shown[HCB_SHOW_CHARS];
     if (!v)
         return hcb_fail(err, HOTCB_EFORMAT, "\"id\" is missing: which callback is meant?");
@@ -218,9 +235,8 @@ static int check_id(const struct hcb_value *root, struct hcb_err *err)
     return hcb_id_check(v->u.text.s, v->u.text.n, err);
 }
 
-static int check_cmd(const struct hcb_value *root, struct hcb_err *err)
+static int check_cmd(const struct hcb_value *v, struct hcb_err *err)
 {
-    const struct hcb_value *v = hcb_map_get(root, "cmd");
     char shown[HCB_SHOW_CHARS];
     if (!v)
         return 0;
@@ -231,7 +247,7 @@ static int check_cmd(const struct hcb_value *root, struct hcb_err *err)
     return 0;
 }
 
-static const char *const *keys_of(enum hcb_op_kind kind, size_t *n)
+static const enum key *keys_of(enum hcb_op_kind kind, size_t *n)
 {
     switch (kind) {
     case HCB_OP_LOAD:
@@ -249,43 +265,53 @@ static const char *const *keys_of(enum hcb_op_kind kind, size_t *n)
     }
 }
 
-static int check_keys(const struct hcb_value *root, enum hcb_op_kind kind, struct hcb_err *err)
+/* Of a command that has a key which this op does not take. */
+static int refuse_keys(const struct hcb_value *root, enum hcb_op_kind kind, struct hcb_err *err)
 {
-    size_t n;
-    const char *const *known = keys_of(kind, &n);
+    size_t n, i = 0;
+    const enum key *keys = keys_of(kind, &n);
+    const char *known[KEYS];
     char shown[HCB_SHOW_CHARS], hint[HCB_HINT_CHARS];
-    for (size_t i = 0; i < root->u.map.n; i++) {
-        const char *key = root->u.map.p[i].key;
-        if (hcb_known(key, known, n))
-            continue;
-        if (hcb_known(key, load_keys, COUNT(load_keys)))
-            return hcb_fail(err, HOTCB_EFORMAT, "\"%s\" does not go with the op '%s'", key,
-                            hcb_op_name(kind));
-        return hcb_fail(err, HOTCB_EFORMAT, "unknown key '%s'%s", hcb_show_text(key, shown),
-                        hcb_hint(key, known, n, hint));
-    }
-    return 0;
+    for (size_t k = 0; k < n; k++)
+        known[k] = key_names[keys[k]];
+    while (hcb_known(root->u.map.p[i].key, known, n))
+        i++;
+    const char *key = root->u.map.p[i].key;
+    if (hcb_known(key, key_names, KEYS))
+        return hcb_fail(err, HOTCB_EFORMAT, "\"%s\" does not go with the op '%s'", key,
+                        hcb_op_name(kind));
+    return hcb_fail(err, HOTCB_EFORMAT, "unknown key '%s'%s", hcb_show_text(key, shown),
+                    hcb_hint(key, known, n, hint));
+}
+
+static int check_keys(const struct hcb_value *root, const struct parts *parts,
+                      enum hcb_op_kind kind, struct hcb_err *err)
+{
+    size_t n, found = 0;
+    const enum key *keys = keys_of(kind, &n);
+    for (size_t k = 0; k < n; k++)
+        found += parts->v[keys[k]] != NULL;
+    return found == root->u.map.n ? 0 : refuse_keys(root, kind, err);
 }
 
 /* Moves the map under `key` out of the command; null stands for none. */
-static int take_map(struct hcb_value *root, const char *key, struct hcb_value *to,
+static int take_map(const struct parts *parts, enum key key, struct hcb_value *to,
                     struct hcb_err *err)
 {
-    struct hcb_value *v = hcb_map_get(root, key);
+    struct hcb_value *v = parts->v[key];
     char shown[HCB_SHOW_CHARS];
     if (!v || v->type == HCB_NULL)
         return 0;
     if (v->type != HCB_MAP)
-        return hcb_fail(err, HOTCB_EFORMAT, "\"%s\" must be an object, not %s", key,
-                        json_name(v, shown));
+        return hcb_fail(err, HOTCB_EFORMAT, "\"%s\" must be an object, not %s",
+                        key_names[key], json_name(v, shown));
     *to = *v;
     memset(v, 0, sizeof(*v));
     return 0;
 }
 
-static int take_enabled(struct hcb_value *root, struct hcb_op *op, struct hcb_err *err)
+static int take_enabled(const struct hcb_value *v, struct hcb_op *op, struct hcb_err *err)
 {
-    const struct hcb_value *v = hcb_map_get(root, "enabled");
     char shown[HCB_SHOW_CHARS];
     if (!v)
         return 0;
@@ -296,9 +322,8 @@ static int take_enabled(struct hcb_value *root, struct hcb_op *op, struct hcb_er
     return 0;
 }
 
-static int take_target(struct hcb_value *root, struct hcb_op *op, struct hcb_err *err)
+static int take_target(const struct hcb_value *v, struct hcb_op *op, struct hcb_err *err)
 {
-    const struct hcb_value *v = hcb_map_get(root, "target");
     char shown[HCB_SHOW_CHARS];
     if (!v)
         return hcb_fail(err, HOTCB_EFORMAT,
@@ -342,9 +367,8 @@ static int set_source(struct hcb_value *map, const char *key, const char *spelli
     return 1;
 }
 
-static int take_text(struct hcb_value *root, struct hcb_op *op, struct hcb_err *err)
+static int take_text(const struct hcb_value *text, struct hcb_op *op, struct hcb_err *err)
 {
-    const struct hcb_value *text = hcb_map_get(root, "text");
     char shown[HCB_SHOW_CHARS];
     if (!text)
         return 0;
@@ -370,23 +394,23 @@ static int take_text(struct hcb_value *root, struct hcb_op *op, struct hcb_err *
 }
 
 /* The parts of the op, each only where the op takes it (check_keys saw to that). */
-static int take_body(struct hcb_value *root, struct hcb_op *op, struct hcb_err *err)
+static int take_body(const struct parts *parts, struct hcb_op *op, struct hcb_err *err)
 {
-    int rc = take_map(root, "params", &op->params, err);
+    int rc = take_map(parts, PARAMS, &op->params, err);
     if (rc == 0)
-        rc = take_map(root, "init", &op->init, err);
+        rc = take_map(parts, INIT, &op->init, err);
     if (rc == 0)
-        rc = take_map(root, "limits", &op->limits, err);
+        rc = take_map(parts, LIMITS, &op->limits, err);
     if (rc == 0)
-        rc = take_enabled(root, op, err);
+        rc = take_enabled(parts->v[ENABLED], op, err);
     if (rc == 0 && op->kind == HCB_OP_LOAD)
-        rc = take_target(root, op, err);
+        rc = take_target(parts->v[TARGET], op, err);
     if (rc == 0)
         rc = hcb_params_check("init", &op->init, NULL, err);
     if (rc == 0)
         rc = hcb_params_check("params", &op->params, NULL, err);
     if (rc == 0)
-        rc = take_text(root, op, err);
+        rc = take_text(parts->v[TEXT], op, err);
     if (rc < 0)
         return rc;
     if (op->kind == HCB_OP_SET && op->params.type != HCB_MAP)
@@ -399,22 +423,24 @@ static int take_body(struct hcb_value *root, struct hcb_op *op, struct hcb_err *
 static int read_command(struct hcb_value *root, struct hcb_op *op, struct hcb_err *err)
 {
     char shown[HCB_SHOW_CHARS];
+    struct parts parts;
     if (root->type != HCB_MAP)
         return hcb_fail(err, HOTCB_EFORMAT,
                         "a command must be an object, as in {\"op\":\"enable\",\"id\":\"x\"}, "
                         "not %s",
                         json_name(root, shown));
-    op->kind = find_op(hcb_map_text(root, "op", ""));
-    int rc = check_op(root, err);
+    find_parts(root, &parts);
+    op->kind = kind_of(parts.v[OP]);
+    int rc = check_op(parts.v[OP], err);
     if (rc == 0)
-        rc = check_keys(root, op->kind, err);
+        rc = check_keys(root, &parts, op->kind, err);
     if (rc == 0)
-        rc = check_id(root, err);
+        rc = check_id(parts.v[ID], err);
     if (rc == 0)
-        rc = check_cmd(root, err);
+        rc = check_cmd(parts.v[CMD], err);
     if (rc == 0)
-        rc = take_body(root, op, err);
-    take_head(root, op);
+        rc = take_body(&parts, op, err);
+    take_head(&parts, op);
     return rc;
 }
 

@@ -110,8 +110,10 @@ typedef struct hotcb_env hotcb_env; /* what the host says of one step */
 
 /* Receives one line at a time, without a newline, valid UTF-8 without control
  * characters. `callback` is the id of the callback that logged it, or NULL for
- * the controller's own lines. Called on the thread that is inside hotcb. It
- * must not call hotcb on the same handle, and must not unwind. */
+ * the controller's own lines. Called on the thread that is inside hotcb, as soon as
+ * there is something to say; hotcb.log, which gets the same lines, has those of what a
+ * look takes in once the look is over, before status and ledger tell of it, and all
+ * others at once. It must not call hotcb on the same handle, and must not unwind. */
 typedef void hotcb_log_fn(void *user, enum hotcb_level level, const char *callback,
                           const char *line);
 

@@ -145,6 +145,7 @@ static int scan_string(struct scan *s)
 {
     size_t start = s->at++;
     for (;;) {
+        s->at += hcb_plain_run(s->text + s->at, s->n - s->at);
         if (s->at == s->n)
             return fail_at(s, start, "a text in quotes that does not end");
         unsigned char c = (unsigned char)s->text[s->at];
@@ -327,10 +328,15 @@ static int scan_token(struct scan *s)
     return fail_unexpected(s);
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static int scan_text(struct scan *s)
 {
     for (;;) {
-        while (s->at < s->n && strchr(" \t\r\n", s->text[s->at]) && s->text[s->at] != '\0')
+        while (s->at < s->n && is_space(s->text[s->at]))
             s->at++;
         if (s->at == s->n)
             return s->state == DONE ? 0 : fail_unexpected(s);
@@ -425,7 +431,8 @@ int hcb_json_parse_within(const char *text, size_t n, size_t nodes, struct hcb_v
     struct scan s = {.text = text, .n = n, .nodes_max = nodes, .err = err};
     cJSON *tree = NULL;
     const char *end;
-    int rc = scan_text(&s);
+    hcb_buf_reserve(&s.out, n + n / 4);
+    int rc = s.out.oom ? hcb_fail_nomem(err) : scan_text(&s);
     if (rc == 0) {
         /* Good JSON that cJSON does not take can only mean that memory ran out. */
         tree = cJSON_ParseWithLengthOpts(s.out.data, s.out.len + 1, &end, 1);

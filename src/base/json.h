@@ -1,10 +1,10 @@
-/* JSON text <-> values.
+/* JSON text <-> values; the only door to cJSON.
  *
  * Reading is strict (RFC 8259): one value, nothing after it, no key twice, valid
- * UTF-8, no NUL character, integers within int64, reals finite. Both ways are our own:
- * what reads must keep all digits and take nothing that is not JSON, and a command's line
- * costs no more than one walk; what writes must not allocate per line once warm, keep all
- * digits, and never write what a strict reader refuses: NaN and infinities become the strings "NaN", "Infinity", "-Infinity", bytes that are not UTF-8 and
+ * UTF-8, no NUL character, integers within int64, reals finite. Writing is done
+ * here, not by cJSON, because it must not allocate per line once warm, keep all
+ * digits, and never write what a strict reader refuses: NaN and infinities
+ * become the strings "NaN", "Infinity", "-Infinity", bytes that are not UTF-8 and
  * NUL become U+FFFD. */
 #ifndef HCB_JSON_H
 #define HCB_JSON_H

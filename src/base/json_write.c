@@ -1,5 +1,5 @@
 /* Values -> JSON text; see json.h. Writes into a buffer and allocates nothing
- * beyond it. */
+ * beyond it; must not know of cJSON. */
 #include "base/json.h"
 
 #include "base/number.h"

@@ -38,9 +38,7 @@ bool hcb_sig_same(const struct hcb_sig *a, const struct hcb_sig *b)
            a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
-/* A host may have closed its standard streams; what it prints must not land in a file of
- * ours that was given one of their numbers. */
-static int above_standard(int fd)
+int hcb_file_above_standard(int fd)
 {
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
@@ -56,7 +54,7 @@ static int open_retry(int dir_fd, const char *path, int flags)
     do
         fd = openat(dir_fd, path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     while (fd < 0 && errno == EINTR);
-    return above_standard(fd);
+    return hcb_file_above_standard(fd);
 }
 
 /* A limit on file sizes (RLIMIT_FSIZE) kills the process by SIGXFSZ unless that is held

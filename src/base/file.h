@@ -23,6 +23,10 @@ bool hcb_sig_same(const struct hcb_sig *a, const struct hcb_sig *b);
  * on a FIFO or device. Errors: ENOENT, EIO (not a regular file, too large, ...). */
 int hcb_file_read(const char *path, size_t max, struct hcb_buf *out, struct hcb_err *err);
 
+/* A host may have closed its standard streams; what it prints must not land in a file of ours
+ * that was given one of their numbers. The descriptor to use in fd's place; -1 with errno. */
+int hcb_file_above_standard(int fd);
+
 /* Bytes [offset, offset + n) of an open file, short only at its end. Returns the
  * number of bytes read or -1 with errno. */
 int64_t hcb_pread(int fd, void *out, size_t n, int64_t offset);

@@ -1,6 +1,7 @@
 /* What hotcb uses that POSIX.1-2008 does not have, in this one place, each with what
  * stands in for it. Built with HOTCB_PORTABLE (the default elsewhere than on Linux) the
- * stand-ins serve. Nothing else of ours asks which system it is on. */
+ * stand-ins serve. Nothing else of ours asks which system it is on, but notify.c, which has
+ * inotify, and the guard of scripts. */
 #ifndef HCB_PLATFORM_H
 #define HCB_PLATFORM_H
 

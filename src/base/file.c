@@ -22,8 +22,10 @@ void hcb_sig_get(const char *path, struct hcb_sig *sig)
 {
     struct stat st;
     *sig = (struct hcb_sig){0};
-    if (stat(path, &st) != 0)
+    if (stat(path, &st) != 0) {
+        sig->missing = errno == ENOENT || errno == ENOTDIR;
         return;
+    }
     sig->exists = true;
     sig->dev = (uint64_t)st.st_dev;
     sig->ino = (uint64_t)st.st_ino;

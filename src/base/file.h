@@ -12,6 +12,7 @@
  * an equal one is not proof (two saves within one clock tick). */
 struct hcb_sig {
     bool exists;
+    bool missing; /* there is none; where neither holds, that could not be found out */
     uint64_t dev, ino;
     int64_t size, mtime_ns, ctime_ns;
 };

@@ -41,16 +41,18 @@ bool hcb_notify_open(struct hcb_notify *from)
 
 /* A host may close what it does not know and open a file of its own, which is not ours to
  * read from, or to close. */
-static bool is_ours(const struct hcb_notify *from)
+static bool is_another(const struct hcb_notify *from)
 {
     struct hcb_notify now;
-    return identify(from->fd, &now) && now.dev == from->dev && now.ino == from->ino;
+    if (!identify(from->fd, &now))
+        return errno == EBADF;
+    return now.dev != from->dev || now.ino != from->ino;
 }
 
 /* No watch is removed: a forked child that closes its copy must not deafen its parent. */
 void hcb_notify_close(struct hcb_notify *from)
 {
-    if (from->fd >= 0 && is_ours(from))
+    if (from->fd >= 0 && !is_another(from))
         close(from->fd);
     from->fd = -1;
 }
@@ -80,7 +82,7 @@ int64_t hcb_notify_waiting(struct hcb_notify *from)
 
 int64_t hcb_notify_read(struct hcb_notify *from, char *bytes, size_t n)
 {
-    if (!is_ours(from))
+    if (is_another(from))
         return -1;
     ssize_t got = read(from->fd, bytes, n);
     return got >= 0 ? got : errno == EAGAIN || errno == EINTR ? 0 : -1;

@@ -21,6 +21,7 @@ bool hcb_watch_init(struct hcb_watch *w, const char *path, size_t max_bytes)
 
 void hcb_watch_release(struct hcb_watch *w)
 {
+    hcb_noticed_release(&w->noticed);
     free(w->path);
     memset(w, 0, sizeof(*w));
 }
@@ -42,14 +43,24 @@ void hcb_watch_set(struct hcb_watch *w, const struct hcb_sig *sig_before_reading
 {
     w->sig = *sig_before_reading;
     w->settle_until_ns = now_ns + SETTLE_NS;
+    w->settled = hcb_noticed_quiet(&w->noticed);
     w->complained = false;
     take(w, bytes, n);
+}
+
+void hcb_watch_miss(struct hcb_watch *w, const struct hcb_sig *sig_before_reading)
+{
+    if (sig_before_reading->missing)
+        w->sig = *sig_before_reading;
+    else
+        hcb_noticed_forget(&w->noticed);
 }
 
 void hcb_watch_again(struct hcb_watch *w)
 {
     memset(&w->sig, 0, sizeof(w->sig));
-    w->known = false;
+    w->known = w->settled = false;
+    hcb_noticed_forget(&w->noticed);
 }
 
 static int gone(struct hcb_watch *w, const struct hcb_sig *sig)
@@ -74,30 +85,82 @@ static int unreadable(struct hcb_watch *w, const struct hcb_sig *sig, const stru
     return hcb_fail(err, why->code, "%s", why->text);
 }
 
-int hcb_watch_check(struct hcb_watch *w, int64_t now_ns, struct hcb_buf *content,
-                    struct hcb_err *err)
+/* Says what is there, from before reading it, so that a later change differs from it. A file
+ * that changed counts as looked at from before that. */
+static bool look(struct hcb_watch *w, struct hcb_glance *glance, bool news, struct hcb_sig *sig)
 {
-    struct hcb_sig sig; /* from before reading, so that a later change differs from it */
+    if (news || glance->by_stat)
+        hcb_noticed_look(&w->noticed, glance->notice, w->path);
+    hcb_sig_get(w->path, sig);
+    bool moved = !hcb_sig_same(sig, &w->sig);
+    if (moved && !news && !glance->by_stat && glance->notice) {
+        hcb_noticed_look(&w->noticed, glance->notice, w->path);
+        hcb_sig_get(w->path, sig);
+    }
+    return moved;
+}
+
+/* The content is to be compared; `again`: nothing says that it has changed. */
+static bool may_read(struct hcb_watch *w, struct hcb_glance *glance, bool again)
+{
+    if (again ? glance->again > 0 : glance->bytes > 0)
+        return true;
+    if (!again)
+        hcb_noticed_forget(&w->noticed);
+    glance->later |= !again;
+    return false;
+}
+
+static int compare(struct hcb_watch *w, struct hcb_glance *glance, const struct hcb_sig *sig,
+                   bool again, struct hcb_buf *content, struct hcb_err *err)
+{
     struct hcb_err why = {0};
-    hcb_buf_reset(content);
-    hcb_sig_get(w->path, &sig);
-    if (!sig.exists)
-        return gone(w, &sig);
-    bool moved = !hcb_sig_same(&sig, &w->sig);
-    if (!moved && !w->complained && now_ns >= w->settle_until_ns)
-        return HCB_WATCH_SAME;
-    if (moved)
-        w->settle_until_ns = now_ns + SETTLE_NS;
+    if (!again)
+        w->settle_until_ns = glance->now_ns + SETTLE_NS;
     if (hcb_file_read(w->path, w->max_bytes, content, &why) < 0) {
         hcb_buf_reset(content);
-        return unreadable(w, &sig, &why, err);
+        return unreadable(w, sig, &why, err);
     }
-    w->sig = sig;
+    *(again ? &glance->again : &glance->bytes) -= (int64_t)content->len;
+    w->sig = *sig;
     w->complained = false;
-    if (!take(w, hcb_buf_text(content), content->len)) {
+    bool changed = take(w, hcb_buf_text(content), content->len);
+    if (changed)
+        w->settle_until_ns = glance->now_ns + SETTLE_NS;
+    w->settled = hcb_noticed_quiet(&w->noticed) || glance->now_ns >= w->settle_until_ns;
+    if (!changed)
         hcb_buf_reset(content);
+    return changed ? HCB_WATCH_CHANGED : HCB_WATCH_SAME;
+}
+
+static int check(struct hcb_watch *w, struct hcb_glance *glance, struct hcb_buf *content,
+                 struct hcb_err *err)
+{
+    struct hcb_sig sig;
+    bool news = hcb_noticed_news(&w->noticed);
+    bool again = !look(w, glance, news, &sig) && !news;
+    if (!sig.exists)
+        return gone(w, &sig);
+    if ((again && w->settled && !w->complained) || !may_read(w, glance, again))
         return HCB_WATCH_SAME;
-    }
-    w->settle_until_ns = now_ns + SETTLE_NS;
-    return HCB_WATCH_CHANGED;
+    return compare(w, glance, &sig, again, content, err);
+}
+
+/* What is known is so, until something is told of it. */
+static bool is_sure(const struct hcb_watch *w)
+{
+    bool settled = w->sig.exists ? w->settled : w->sig.missing;
+    return settled && !w->complained && hcb_noticed_quiet(&w->noticed);
+}
+
+int hcb_watch_check(struct hcb_watch *w, struct hcb_glance *glance, struct hcb_buf *content,
+                    struct hcb_err *err)
+{
+    hcb_buf_reset(content);
+    if (!glance->by_stat && is_sure(w))
+        return HCB_WATCH_SAME;
+    int event = check(w, glance, content, err);
+    if (!is_sure(w))
+        hcb_notice_again(glance->notice);
+    return event;
 }

@@ -156,6 +156,9 @@ static int attempt_script(struct attempt *a, struct hcb_callback *cb, struct hcb
         .find_user = &a->loading,
     };
     int status = hcb_script_open(&a->script, &source, fault);
+    world->loads--;
+    world->glance.bytes -= a->loading.bytes;
+    a->loading.bytes = 0;
     world->carry_out(world->user, cb, status == 0);
     return status;
 }
@@ -418,13 +421,15 @@ bool hcb_callback_changed(struct hcb_callback *cb, struct hcb_world *world, bool
     *text_differs = false;
     for (size_t i = 0; i < cb->loading.watches.n; i++) {
         struct hcb_watch *w = &cb->loading.watches.v[i];
-        int event = hcb_watch_check(w, world->now_ns, &content, &err);
+        int event = hcb_watch_check(w, &world->glance, &content, &err);
         if (event < 0)
             hcb_log(world->log, HOTCB_WARN, cb->id, "%s; the last good version goes on",
                     err.text);
         else if (event == HCB_WATCH_GONE && cb->script)
             hcb_log(world->log, HOTCB_INFO, cb->id, "%s is gone; the version that runs goes on",
                     w->path);
+        if (world->glance.later)
+            break;
         if (event != HCB_WATCH_CHANGED || content.len == 0)
             continue;
         changed = true;

@@ -69,7 +69,8 @@ struct hcb_world {
     struct hcb_effects effects;
     struct hcb_events events;
     struct hcb_log *log;
-    int64_t now_ns;   /* of this look */
+    struct hcb_glance glance; /* of this look */
+    int64_t loads;    /* scripts that this look may still set up */
     int64_t last_step[HCB_STEP_EVENTS]; /* seen at each step event */
     bool has_last[HCB_STEP_EVENTS];
     bool fresh;       /* some callback may have to be attached */

@@ -122,7 +122,6 @@ static int64_t or_default(int64_t given, int64_t usual)
     return given > 0 ? given : usual;
 }
 
-#define NEVER_NS (INT64_MIN / 2) /* longer ago than any interval */
 #define POLL_MS_MAX (INT64_C(1000) * 86400 * 365) /* in ns it must not overflow */
 
 static int64_t poll_interval_ns(int64_t ms)
@@ -140,7 +139,7 @@ static int init(struct hotcb *h, const hotcb_options *opt)
     for (int id = 0; id < HCB_EVENT_MAX; id++)
         h->plans[id].slot = (signed char)hcb_step_event(id);
     h->coarse_clock = hcb_platform_coarse_clock();
-    h->last_look_ns = NEVER_NS;
+    h->last_look_ns = HCB_NEVER_NS;
     h->started_ns = h->rate_ns = hcb_clock_ns();
     h->started_wall = hcb_clock_wall();
     h->steps_per_s = -1;
@@ -278,6 +277,8 @@ static int open_run(struct hotcb *h, const hotcb_options *opt)
         (status = make_files(h, !opt->config_path)) < 0 || (status = open_sinks(h)) < 0 ||
         (status = open_history(h)) < 0)
         return status;
+    h->notice = h->registry.world.places.notice = hcb_notice_open();
+    hcb_noticed_look(&h->here, h->notice, h->dir.lock);
     hcb_file_clean(h->dir.dir);
     warn_if_writable(h, h->dir.dir);
     warn_if_writable(h, h->dir.commands);
@@ -321,6 +322,10 @@ static void release(struct hotcb *h)
     hcb_log_release(&h->log);
     hcb_commands_release(&h->commands);
     hcb_watch_release(&h->config_watch);
+    hcb_config_taking_release(&h->taking);
+    hcb_noticed_release(&h->here);
+    hcb_noticed_release(&h->commands_noticed);
+    hcb_notice_close(h->notice);
     hcb_value_release(&h->before);
     hcb_names_release(&h->answered);
     hcb_value_release(&h->config);
@@ -562,7 +567,6 @@ int hotcb_command(hotcb *h, const char *json)
         return hcb_fail(&h->err, HOTCB_EINVAL, "a command must be given");
     h->busy = true;
     hcb_op_init(&op);
-    h->registry.world.now_ns = hcb_clock_ns();
     if (h->resume)
         hcb_resume(h); /* what was there before comes before what is new */
     if (h->resume || !hcb_ledger_room(&h->ledger, 1)) {

@@ -13,7 +13,7 @@
 #define PENDING_BYTES (256 << 10) /* of lines that the ledger cannot take */
 #define LINES_EACH 3              /* an op, and a stop and a disable that come of it */
 #define WAIT_LOOKS 100            /* for memory to read a command */
-#define HCB_NAME(path) (strrchr(path, '/') ? strrchr(path, '/') + 1 : (path))
+#define BY_STAT_INTERVAL_NS INT64_C(1000000000)
 
 static void apply_op(struct hotcb *h, struct hcb_op *op)
 {
@@ -22,178 +22,23 @@ static void apply_op(struct hotcb *h, struct hcb_op *op)
     hcb_record_last(h, op, &outcome);
 }
 
-/* ---- memory ---------------------------------------------------------------- */
+/* ---- how much -------------------------------------------------------------- */
 
-/* What cannot be answered is not taken in; it stays where it is, for a later look. */
-static bool can_answer(struct hotcb *h, size_t ops)
+bool hcb_may_take(struct hotcb *h, int taken, int loads_left)
+{
+    const struct hcb_world *w = &h->registry.world;
+    if (h->starting || taken == 0)
+        return true;
+    return taken < HOTCB_LOOK_OPS && w->loads > loads_left && w->glance.bytes > 0;
+}
+
+bool hcb_can_answer(struct hotcb *h, size_t ops)
 {
     bool can = hcb_ledger_room(&h->ledger, ops * LINES_EACH);
     if (!can && !h->starved)
         hcb_log(&h->log, HOTCB_WARN, NULL, "out of memory: what changed is taken in later");
     h->starved = !can;
     return can;
-}
-
-/* ---- scripts --------------------------------------------------------------- */
-
-static void said(void *user, const struct hcb_op *op, const struct hcb_outcome *outcome)
-{
-    hcb_record(user, op, outcome);
-}
-
-static int look_scripts(struct hotcb *h)
-{
-    int n = 0;
-    for (size_t i = 0; i < h->registry.n && can_answer(h, 2); i++)
-        n += hcb_registry_check_files(&h->registry, i, said, h);
-    return n;
-}
-
-/* ---- hotcb.yaml ------------------------------------------------------------ */
-
-/* What memory was missing for is read again at the next look. false: it was before, too,
- * and that was said. */
-static bool read_later(struct hotcb *h)
-{
-    bool news = !h->config_again;
-    h->config_again = true;
-    hcb_watch_again(&h->config_watch);
-    return news;
-}
-
-/* A file that is no configuration is said once, in the log, the ledger and, while it
- * lasts, the status. Returns how many ops that was. */
-static int refuse_config(struct hotcb *h, const struct hcb_err *err)
-{
-    struct hcb_op op;
-    struct hcb_outcome out = {.err = *err};
-    if (err->code != HOTCB_ENOMEM)
-        h->config_again = false;
-    else if (!read_later(h))
-        return 0;
-    hcb_op_init(&op);
-    op.kind = HCB_OP_CONFIG;
-    op.origin = HCB_FROM_YAML;
-    free(h->config_error);
-    h->config_error = hcb_strdup(err->text);
-    hcb_record(h, &op, &out);
-    return 1;
-}
-
-static void forget_config_error(struct hotcb *h)
-{
-    if (h->config_error)
-        h->changed = true;
-    free(h->config_error);
-    h->config_error = NULL;
-}
-
-/* Makes entry[key] what it is in `before`, or takes it away; so it counts as new, too. */
-static void put_back(struct hcb_value *entry, const struct hcb_value *before, const char *key)
-{
-    const struct hcb_value *old = hcb_map_get(before, key);
-    if (!old || !hcb_map_set(entry, key, old))
-        hcb_map_remove(entry, key);
-}
-
-/* A key whose change was refused counts as not read: the next file that says the same is
- * not taken for one that says nothing new. */
-static void unread(struct hcb_value *after, const struct hcb_value *before,
-                   const struct hcb_op *op)
-{
-    struct hcb_value *entry = hcb_map_get(after, op->id);
-    const struct hcb_value *old = hcb_map_get(before, op->id);
-    struct hcb_value *params = entry ? hcb_map_get(entry, "params") : NULL;
-    if (entry && op->kind == HCB_OP_LIMITS)
-        put_back(entry, old, "limits");
-    if (params && params->type == HCB_MAP && op->kind == HCB_OP_SET)
-        for (size_t i = 0; i < op->params.u.map.n; i++)
-            put_back(params, hcb_map_get(old, "params"), op->params.u.map.p[i].key);
-}
-
-/* false: it is to be tried again, since memory ran out; that is recorded once. */
-static bool apply_config_op(struct hotcb *h, struct hcb_value *after, const struct hcb_op *op)
-{
-    struct hcb_outcome out;
-    hcb_registry_apply(&h->registry, op, &out);
-    bool starved = !out.applied && out.err.code == HOTCB_ENOMEM;
-    if (!starved || read_later(h))
-        hcb_record(h, op, &out);
-    if (starved && op->kind == HCB_OP_LOAD)
-        put_back(after, &h->config, op->id);
-    else if (!out.applied)
-        unread(after, &h->config, op);
-    return !starved;
-}
-
-/* The ops that lead from what was read to what is there now, and all that is needed so that
- * none of them is lost. */
-static int prepare_config(struct hotcb *h, const struct hcb_value *after,
-                          const struct hcb_buf *text, struct hcb_ops *ops, struct hcb_err *err)
-{
-    int status = hcb_config_diff(&h->config, after, h->config_dir, ops, err);
-    if (status < 0)
-        return status;
-    bool room = hcb_buf_reserve(&h->config_text, text->len);
-    h->config_text.oom = false;
-    return room && can_answer(h, ops->n) ? 0 : hcb_fail_nomem(err);
-}
-
-static int apply_config(struct hotcb *h, struct hcb_value *after, const struct hcb_buf *text)
-{
-    struct hcb_ops ops = {0};
-    struct hcb_err err;
-    if (prepare_config(h, after, text, &ops, &err) < 0) {
-        hcb_ops_release(&ops);
-        hcb_value_release(after);
-        return refuse_config(h, &err);
-    }
-    int n = (int)ops.n;
-    forget_config_error(h);
-    bool whole = true;
-    for (size_t i = 0; i < ops.n; i++)
-        whole = apply_config_op(h, after, &ops.v[i]) && whole;
-    h->config_again = !whole;
-    hcb_ops_release(&ops);
-    hcb_value_release(&h->config);
-    h->config = *after;
-    hcb_buf_reset(&h->config_text);
-    hcb_buf_add(&h->config_text, text->data, text->len);
-    h->changed = true;
-    return n;
-}
-
-static int take_config(struct hotcb *h, const struct hcb_buf *text)
-{
-    struct hcb_value after = {0};
-    struct hcb_err err;
-    const char *name = HCB_NAME(h->dir.config);
-    if (hcb_config_parse(hcb_buf_text(text), text->len, name, &after, &err) < 0)
-        return refuse_config(h, &err);
-    if (after.type == HCB_NULL) {
-        forget_config_error(h);
-        h->config_again = false;
-        hcb_log(&h->log, HOTCB_INFO, NULL, "%s is empty; what it said before still holds",
-                h->dir.config);
-        return 0;
-    }
-    return apply_config(h, &after, text);
-}
-
-static int look_config(struct hotcb *h, int64_t now_ns)
-{
-    struct hcb_err err;
-    int event = hcb_watch_check(&h->config_watch, now_ns, &h->config_new, &err);
-    if (event < 0 || event == HCB_WATCH_GONE)
-        h->config_watch.known = false; /* once it can be read, it is, whatever is in it */
-    if (event < 0)
-        return refuse_config(h, &err);
-    if (event == HCB_WATCH_GONE)
-        forget_config_error(h);
-    if (event == HCB_WATCH_GONE && h->config.type != HCB_NULL)
-        hcb_log(&h->log, HOTCB_INFO, NULL, "%s is gone; what it said before still holds",
-                h->dir.config);
-    return event == HCB_WATCH_CHANGED ? take_config(h, &h->config_new) : 0;
 }
 
 /* ---- commands -------------------------------------------------------------- */
@@ -215,7 +60,7 @@ static bool take_line(struct hotcb *h, const struct hcb_line *line)
     struct hcb_outcome out = {0};
     struct hcb_err why;
     int status;
-    if (!can_answer(h, 1))
+    if (!hcb_can_answer(h, 1))
         return false;
     hcb_op_init(&op);
     if (line->too_long)
@@ -290,15 +135,36 @@ static void say_unfinished(struct hotcb *h, int64_t now_ns)
             "one", h->dir.commands);
 }
 
+/* Whether the file need not be looked at. What was told of it is so, though stat may see none
+ * of it. */
+static bool are_quiet(struct hotcb *h, int64_t now_ns)
+{
+    struct hcb_commands *c = &h->commands;
+    struct hcb_noticed *noticed = &h->commands_noticed;
+    bool news = hcb_noticed_news(noticed);
+    if (hcb_noticed_quiet(noticed) && c->sig.exists && !h->by_stat && !c->more)
+        return true;
+    if (news || h->by_stat)
+        hcb_noticed_look(noticed, h->notice, c->path);
+    if (news && c->settle_until_ns <= now_ns)
+        c->settle_until_ns = now_ns + 1;
+    return false;
+}
+
 static int look_commands(struct hotcb *h, int64_t now_ns)
 {
     struct hcb_err err;
     struct hcb_line line;
     int n = 0;
+    bool again = h->restarting;
     if (h->ledger.trouble && h->ledger.pending.len > PENDING_BYTES)
         return 0; /* what cannot be answered waits in its file */
     if (h->restarting && !restart_commands(h))
         return 0;
+    if (are_quiet(h, now_ns) && !again) {
+        say_unfinished(h, now_ns);
+        return 0;
+    }
     int event = hcb_commands_begin(&h->commands, &err);
     if (event == HCB_COMMANDS_RESTARTED) {
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
@@ -313,10 +179,11 @@ static int look_commands(struct hotcb *h, int64_t now_ns)
         return 0;
     }
     for (; hcb_commands_next(&h->commands, &line); n++)
-        if (!take_line(h, &line)) {
+        if (!hcb_may_take(h, n, 0) || !take_line(h, &line)) {
             hcb_commands_put_back(&h->commands, &line);
             break;
         }
+    h->more |= h->commands.more && n > 0;
     say_repeated(h);
     return n;
 }
@@ -383,10 +250,14 @@ static bool lock_is_held(struct hotcb *h, int64_t now_ns)
     return false;
 }
 
-/* One stat a look tells a directory that was deleted, or deleted and made anew. */
+/* One stat a look tells a directory that was deleted, or deleted and made anew; or the notice
+ * does. */
 static bool directory_is_there(struct hotcb *h)
 {
     struct hcb_sig sig;
+    if (!h->lost && !h->by_stat && hcb_noticed_quiet(&h->here))
+        return true;
+    hcb_noticed_look(&h->here, h->notice, h->dir.lock);
     hcb_sig_get(h->dir.dir, &sig);
     if (is_ours(h, &sig) && !h->lost)
         return true;
@@ -416,6 +287,7 @@ void hcb_publish(struct hotcb *h)
     bool was = h->ledger.trouble;
     h->changed = false;
     h->planned = 0;
+    h->rounds.count = 0; /* there may be other files to look at */
     if (h->lost || hcb_is_child(h))
         return;
     hcb_status_write(h, "running");
@@ -436,27 +308,54 @@ static void beat(struct hotcb *h, int64_t now_ns)
     hcb_status_write(h, "running");
 }
 
+/* What this look may do. The first one takes in all that there is: hosts count on it that what
+ * hotcb.yaml wants, or what is resumed, runs from the first apply on. */
+static void begin_look(struct hotcb *h, int64_t now_ns)
+{
+    struct hcb_world *w = &h->registry.world;
+    h->looks++;
+    h->planned = 0;
+    h->more = false;
+    h->starting = h->looks == 1 || h->resume;
+    h->by_stat = h->looks == 1 || now_ns - h->by_stat_ns >= BY_STAT_INTERVAL_NS;
+    if (h->by_stat)
+        h->by_stat_ns = now_ns;
+    w->loads = h->starting ? INT32_MAX : HOTCB_LOOK_LOADS;
+    w->glance = (struct hcb_glance){.notice = h->notice, .now_ns = now_ns,
+                                    .bytes = h->starting ? INT64_MAX : HOTCB_LOOK_BYTES};
+    hcb_notice_read(h->notice, now_ns);
+}
+
+/* In this order. Where there are more scripts than one look takes in, the rest waits for them. */
+static int take_in(struct hotcb *h, int64_t now_ns)
+{
+    int n = h->resume ? hcb_resume(h) : 0;
+    if (h->resume)
+        return n;
+    n += hcb_look_scripts(h);
+    if (h->rounds.cut)
+        return n;
+    n += hcb_look_config(h);
+    return h->taking.pending ? n : n + look_commands(h, now_ns);
+}
+
 int hcb_look(struct hotcb *h)
 {
     int64_t begin = hcb_clock_ns();
     int n = 0;
-    h->looks++;
-    h->planned = 0;
+    begin_look(h, begin);
     if (directory_is_there(h) && lock_is_held(h, begin)) {
-        h->registry.world.now_ns = begin;
         hcb_log_gather(&h->log);
-        if (h->resume)
-            n += hcb_resume(h);
-        if (!h->resume) {
-            n += look_scripts(h);
-            n += look_config(h, begin);
-            n += look_commands(h, begin);
-        }
+        n = take_in(h, begin);
         hcb_log_flush(&h->log); /* before anything else tells of what it says */
         if (h->changed || h->ledger.trouble)
             hcb_publish(h);
         else
             beat(h, begin);
+    }
+    if (h->more) { /* the next apply looks, whatever count and clock say */
+        h->applies_to_look = 0;
+        h->last_look_ns = HCB_NEVER_NS;
     }
     h->apply_ns += hcb_clock_ns() - begin;
     return n;

@@ -68,11 +68,17 @@ static int read_watched(struct hcb_loading *l, const char *path, struct hcb_modu
                         "found or not", HCB_WATCHES_MAX);
     if (!watch)
         return hcb_fail_nomem(err);
+    hcb_noticed_look(&watch->noticed, l->places->notice, path);
     hcb_sig_get(path, &before);
     hcb_buf_reset(&m->text);
     int status = hcb_file_read(path, HCB_SCRIPT_BYTES, &m->text, err);
-    if (status < 0)
+    if (!hcb_noticed_quiet(&watch->noticed))
+        hcb_notice_again(l->places->notice);
+    if (status < 0) { /* perhaps it can be read a moment later */
+        hcb_watch_miss(watch, &before);
         return status;
+    }
+    l->bytes += (int64_t)m->text.len;
     hcb_watch_set(watch, &before, hcb_buf_text(&m->text), m->text.len, hcb_clock_ns());
     free(m->chunkname);
     m->chunkname = chunkname_of(l->places, path);

@@ -21,10 +21,11 @@ struct hcb_watches {
 /* The one for path, made if there is none; NULL when there are enough, or no memory. */
 struct hcb_watch *hcb_watches_get(struct hcb_watches *w, const char *path);
 
-/* Where names are looked up. */
+/* Where names are looked up, and what tells of changes there. */
 struct hcb_places {
     char *cwd;         /* when the run was opened: paths below it are shown short */
     char *search_path; /* directories separated by ':', or NULL */
+    struct hcb_notice *notice; /* what need not be looked at, or NULL */
 };
 
 /* One loading of one callback; lives as long as its script, which may require more. */
@@ -32,6 +33,7 @@ struct hcb_loading {
     const struct hcb_places *places;
     char *dir; /* beside the script; NULL for a shipped one */
     struct hcb_watches watches;
+    int64_t bytes; /* of all text that was found */
 };
 void hcb_loading_release(struct hcb_loading *l);
 

@@ -359,13 +359,19 @@ static void report(struct hcb_callback *cb, int status, const struct hcb_fault *
     say(user, &op, &out);
 }
 
+static bool may_load(struct hcb_registry *r)
+{
+    r->world.glance.later |= r->world.loads <= 0;
+    return !r->world.glance.later;
+}
+
 /* What YAML wants in the place of a callback that runs: tried when its file changes. */
 static int check_heir(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *user)
 {
     struct hcb_callback *cb = r->v[i], *heir = cb->heir;
     struct hcb_fault fault;
     bool differs;
-    if (!heir || !hcb_callback_changed(heir, &r->world, &differs) || !differs)
+    if (!heir || !may_load(r) || !hcb_callback_changed(heir, &r->world, &differs) || !differs)
         return 0;
     int status = hcb_callback_load(heir, &r->world, &fault);
     report(heir, status, &fault, say, user);
@@ -384,7 +390,7 @@ static int check_own(struct hcb_registry *r, struct hcb_callback *cb, hcb_said_f
 {
     struct hcb_fault fault;
     bool differs;
-    if (!hcb_callback_changed(cb, &r->world, &differs))
+    if (!may_load(r) || !hcb_callback_changed(cb, &r->world, &differs))
         return 0;
     if (!differs && !cb->failed) { /* back to what runs */
         free(cb->pending);

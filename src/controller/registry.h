@@ -35,7 +35,8 @@ void hcb_registry_adopt(struct hcb_registry *r, struct hcb_callback *cb,
                         struct hcb_outcome *outcome);
 
 /* Looks at the files of the callback at i; a changed one becomes a reload (or a second try
- * at a load), reported by `say`, at most twice. Returns how many there were. */
+ * at a load), reported by `say`, at most twice. Returns how many there were. Where the look
+ * may set up no more scripts, or read no more, world.glance.later says that something is left. */
 typedef void hcb_said_fn(void *user, const struct hcb_op *op, const struct hcb_outcome *outcome);
 int hcb_registry_check_files(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *user);
 

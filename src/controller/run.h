@@ -12,7 +12,10 @@
 #include "controller/lines.h"
 #include "controller/registry.h"
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/types.h>
+
+#define HCB_NAME(path) (strrchr(path, '/') ? strrchr(path, '/') + 1 : (path))
 
 /* For whom an event comes next, of all callbacks: worked out after it has come, and good
  * until something changes. */
@@ -21,6 +24,29 @@ struct hcb_plan {
     signed char slot; /* of a step event: its place among them; else -1 */
     int64_t next; /* nobody is due below this step, unless always */
 };
+
+/* hotcb.yaml as it was read, on its way to be what holds: at most so many ops a look. */
+struct hcb_config_taking {
+    bool pending;
+    struct hcb_value after;
+    struct hcb_buf text;
+    struct hcb_ops ops;
+    size_t done; /* so many of them are carried out */
+    bool whole;  /* none of them for want of memory in vain */
+};
+
+/* Where the look at the files of all callbacks is. */
+struct hcb_rounds {
+    bool cut;        /* the round goes on at the next look, */
+    size_t at;       /* with this callback */
+    uint64_t count;  /* the notice's, when the last whole round began; 0: there was none */
+    int64_t again;   /* bytes that may be compared again; see struct hcb_glance */
+    size_t again_at; /* and of which callback first */
+    size_t turn_at;  /* the callback that is next in turn to be looked at by stat all the same */
+    int64_t turn_ns;
+};
+
+#define HCB_NEVER_NS (INT64_MIN / 2) /* longer ago than any interval */
 
 struct hotcb {
     /* what each apply looks at */
@@ -50,15 +76,20 @@ struct hotcb {
     struct hcb_rundir dir;
     struct hcb_sig dir_sig; /* the directory we opened; another one in its place is new */
     bool lost;              /* it is gone */
+    struct hcb_notice *notice; /* what need not be looked at, or NULL */
+    struct hcb_noticed here;   /* the lock file: quiet as long as the directory is where it was */
     bool resume;            /* as the host asked for */
     struct hcb_lock lock;
     struct hcb_log log;
     struct hcb_lines metrics, media;
     struct hcb_ledger ledger;
     struct hcb_commands commands;
+    struct hcb_noticed commands_noticed;
     struct hcb_watch config_watch;
+    int64_t config_again_bytes; /* as rounds.again, of hotcb.yaml */
+    struct hcb_config_taking taking;
     struct hcb_value before;    /* the state of an earlier process, until it is resumed */
-    struct hcb_value config;    /* as last read; null: never */
+    struct hcb_value config;    /* as last read, and carried out; null: never */
     struct hcb_buf config_text; /* the same as text: values lose their spelling */
     struct hcb_buf config_new;  /* what a look reads */
     char *config_dir;
@@ -66,8 +97,14 @@ struct hotcb {
     bool state_trouble, status_trouble;
 
     struct hcb_registry registry;
+    struct hcb_rounds rounds;
     const char *stop_reason; /* NULL, or stop_text */
     char stop_text[4096];
+
+    bool more;       /* a look left something for the next one, which is to come at once */
+    bool starting;   /* the look begins a run, or resumes one: it takes in all that is there */
+    bool by_stat;    /* it looks at all files of the run directory, whatever the notice says */
+    int64_t by_stat_ns;
 
     bool restarting;           /* the command file was replaced, and that is not saved yet */
     struct hcb_names answered; /* commands that are not executed again, while it is read anew */
@@ -108,6 +145,16 @@ void hcb_carry_out(void *run, struct hcb_callback *cb, bool ok); /* of struct hc
 
 /* look.c: takes in what changed. Returns the number of ops. */
 int hcb_look(struct hotcb *h);
+/* Its parts, of which each returns the same. A part does less than there is to do where the
+ * look has done enough, and says so in h->more. */
+int hcb_look_scripts(struct hotcb *h); /* look_scripts.c */
+int hcb_look_config(struct hotcb *h);  /* look_config.c */
+void hcb_config_taking_release(struct hcb_config_taking *t);
+/* What cannot be answered is not taken in; it stays where it is, for a later look. */
+bool hcb_can_answer(struct hotcb *h, size_t ops);
+/* Whether the part may take in one more, after so many, and leave so many loads to others. A
+ * part that comes to its turn takes in one in any case, so that none waits for ever. */
+bool hcb_may_take(struct hotcb *h, int taken, int loads_left);
 
 /* Status, ledger, state: in this order, see ledger.h. */
 void hcb_publish(struct hotcb *h);

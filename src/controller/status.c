@@ -174,7 +174,7 @@ static void put_progress(struct hcb_buf *b, struct hotcb *h, int64_t now_ns)
         hcb_json_put_real(b, "steps_per_s", rounded(h->steps_per_s));
     hcb_json_key(b, "look");
     hcb_json_open(b, '{');
-    hcb_json_put_str(b, "method", "stat");
+    hcb_json_put_str(b, "method", hcb_notice_works(h->notice) ? "inotify+stat" : "stat");
     hcb_json_put_int(b, "poll_interval_ms", h->poll_interval_ns / 1000000);
     hcb_json_put_int(b, "debounce_steps", h->debounce_steps);
     hcb_json_close(b, '}');
@@ -199,7 +199,7 @@ static void put_files(struct hcb_buf *b, const struct hotcb *h)
     hcb_json_put_str(b, "path", h->dir.commands);
     hcb_json_put_int(b, "offset", h->commands.place.offset);
     hcb_json_put_int(b, "lines", h->commands.place.lines);
-    hcb_json_put_bool(b, "queued_more", h->commands.more);
+    hcb_json_put_bool(b, "queued_more", h->commands.more || h->more);
     hcb_json_close(b, '}');
     hcb_json_key(b, "dropped");
     hcb_json_open(b, '{');

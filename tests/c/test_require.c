@@ -160,6 +160,7 @@ static void test_watches(void **state)
                                         "beside/util.lua"};
     struct world w;
     struct hcb_buf content = {0};
+    struct hcb_glance glance = {.bytes = 1};
     (void)state;
     world_init(&w);
     rig_must_open(&w.rig, "require 'only_two' require 'lib.deep' "
@@ -168,10 +169,10 @@ static void test_watches(void **state)
     for (size_t i = 0; i < COUNT(paths); i++) {
         struct hcb_watch *watch = &w.loading.watches.v[i];
         assert_string_equal(watch->path, scratch(paths[i]));
-        assert_int_equal(hcb_watch_check(watch, 0, &content, NULL), HCB_WATCH_SAME);
+        assert_int_equal(hcb_watch_check(watch, &glance, &content, NULL), HCB_WATCH_SAME);
     }
     scratch_write(scratch(paths[0]), "return 5");
-    assert_int_equal(hcb_watch_check(&w.loading.watches.v[0], 0, &content, NULL),
+    assert_int_equal(hcb_watch_check(&w.loading.watches.v[0], &glance, &content, NULL),
                      HCB_WATCH_CHANGED);
     hcb_buf_release(&content);
     world_release(&w);

@@ -41,6 +41,8 @@ static const struct row {
     {"as large as can be", {"w0123456789abcdef", "c"}, "[0123456789abcdef]"},
 };
 
+static struct hcb_notice *notice; /* or NULL */
+
 static void write_with_old_mtime(const char *path, const char *text)
 {
     struct stat st;
@@ -62,7 +64,10 @@ static void add_check(struct hcb_watch *w, int64_t now_ns, struct hcb_buf *out)
     struct hcb_buf content = {0};
     struct hcb_err err = {0};
     hcb_buf_str(&content, "left over");
-    int rc = hcb_watch_check(w, now_ns, &content, &err);
+    struct hcb_glance glance = {.notice = notice, .now_ns = now_ns, .bytes = 1, .again = 1};
+    hcb_notice_read(notice, now_ns);
+    int rc = hcb_watch_check(w, &glance, &content, &err);
+    assert_false(glance.later);
     assert_int_equal(rc < 0 ? rc : 0, err.code);
     if (rc != HCB_WATCH_CHANGED)
         assert_int_equal(content.len, 0);
@@ -92,9 +97,8 @@ static void take_step(const char *step, struct hcb_watch *w, int64_t *now_ns,
     }
 }
 
-static void test_rows(void **state)
+static void check_rows(void)
 {
-    (void)state;
     scratch_write(scratch("a"), "content of a");
     scratch_write(scratch("b"), "content of b");
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -112,7 +116,24 @@ static void test_rows(void **state)
     }
 }
 
-/* A save that leaves everything stat knows as it was is seen for two seconds. */
+static void test_rows(void **state)
+{
+    (void)state;
+    check_rows();
+}
+
+/* Where the kernel tells of changes, the same is seen. */
+static void test_rows_noticed(void **state)
+{
+    (void)state;
+    notice = hcb_notice_open();
+    check_rows();
+    hcb_notice_close(notice);
+    notice = NULL;
+}
+
+/* A save that leaves everything stat knows as it was is seen for two seconds, and by the first
+ * look after them. */
 static void test_unseen_by_stat(void **state)
 {
     struct hcb_watch w;
@@ -130,8 +151,12 @@ static void test_unseen_by_stat(void **state)
     add_check(&w, now_ns + 3 * SECOND - 1, &got);
     scratch_write(w.path, "v4");
     hcb_sig_get(w.path, &w.sig);
-    add_check(&w, now_ns + 6 * SECOND, &got);
-    assert_string_equal(got.data, "[v1][v2][v3].");
+    add_check(&w, now_ns + 60 * SECOND, &got);
+    add_check(&w, now_ns + 63 * SECOND, &got);
+    scratch_write(w.path, "v5");
+    hcb_sig_get(w.path, &w.sig);
+    add_check(&w, now_ns + 64 * SECOND, &got);
+    assert_string_equal(got.data, "[v1][v2][v3][v4]..");
     hcb_buf_release(&got);
     hcb_watch_release(&w);
 }
@@ -163,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rows_noticed),
         cmocka_unit_test(test_unseen_by_stat),
         cmocka_unit_test(test_set),
     };

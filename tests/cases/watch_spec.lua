@@ -5,6 +5,13 @@ local scripts = require "support.scripts"
 
 local counter_lua, at_version = scripts.counter, scripts.at_version
 
+-- A host whom the kernel tells of changes, and one who has to look.
+local function deaf(mode)
+  return { env = { LD_PRELOAD = rig.shim_path, SHIM_INOTIFY = mode,
+                   ASAN_OPTIONS = "verify_asan_link_order=0" } }
+end
+local ways = { ["told of"] = {}, ["looked for"] = deaf "EMFILE" }
+
 -- How often the script of `id` was reloaded.
 local function reloads(r, id) return #r:ledger { op = "reload", id = id, decision = "applied" } end
 
@@ -81,9 +88,15 @@ describe("case 14: a save", function()
     end
   end)
 
-  for name, save in pairs(saves) do
+  local function each_save(check)
+    for way, opts in pairs(ways) do
+      for name, save in pairs(saves) do check(name .. ", " .. way, save, opts) end
+    end
+  end
+
+  each_save(function(name, save, opts)
     it("is live at the next look, three times: " .. name, function()
-      local r = rig.new()
+      local r = rig.new(opts)
       r:script("counter.lua", counter_lua)
       r:load("counter", { init = { every = 3 } })
       r:load("sleeper", { enabled = false, target = { kind = "lua_file", path = "counter.lua" } })
@@ -104,17 +117,17 @@ describe("case 14: a save", function()
       r:apply()
       assert.matches("^counter v4 n=1 ", r:said("sleeper"))
     end)
-  end
+  end)
 
-  for name, save in pairs(saves) do
+  each_save(function(name, save, opts)
     it("of hotcb.yaml is live at the next look as well: " .. name, function()
-      local r = rig.new()
+      local r = rig.new(opts)
       r:script("hb.lua")
       local text = '# VERSION = "v1"\ncallbacks:\n  hb:\n    target: {kind: lua_file, path: ' ..
         r.dir .. '/hb.lua}\n    params: {note: a VERSION = "v1"}\n'
       r:write("counter.lua", text)
       r.host:quit()
-      r:start { args = { "--config", r.dir .. "/counter.lua" } }
+      r:start { args = { "--config", r.dir .. "/counter.lua" }, env = opts.env }
       r:apply()
       for v = 2, 4 do
         save(r, at_version(text, v), v)
@@ -124,7 +137,7 @@ describe("case 14: a save", function()
       assert.equal("on", r:callback("hb").state)
       assert.equal("hb v1 train_step_end calls=" .. r.host.next_step, r:said("hb"))
     end)
-  end
+  end)
 
   it("of a helper reloads those who required it", function()
     local r = rig.new()
@@ -258,10 +271,9 @@ end)
 describe("case 20: where the kernel tells nothing of changes", function()
   after_each(rig.clean)
 
-  for _, mode in ipairs { "EMFILE", "ENOSYS", "silent" } do
+  for _, mode in ipairs { "EMFILE", "ENOSYS", "ENOSPC", "silent", "deaf" } do
     it("edits are live all the same: " .. mode, function()
-      local r = rig.new { env = { LD_PRELOAD = rig.shim_path, SHIM_INOTIFY = mode,
-                                  ASAN_OPTIONS = "verify_asan_link_order=0" } }
+      local r = rig.new(deaf(mode))
       r:script("hb.lua")
       r:load("hb")
       for v = 2, 4 do
@@ -274,6 +286,64 @@ describe("case 20: where the kernel tells nothing of changes", function()
       assert.same({}, r:log("[Nn]o space left"))
     end)
   end
+end)
+
+-- What is done in the scratch folder (hb.lua is scripts/deep/hb.lua in it, of version 1) to
+-- have version 2 where version 1 was, without a write to that file.
+local swaps = {
+  ["its folder is replaced"] = "cp -r scripts/deep new && mv scripts/deep old && " ..
+    "mv new scripts/deep && sed -i s/v1/v2/ scripts/deep/hb.lua",
+  ["its folder's folder is replaced"] = "cp -r scripts new && sed -i s/v1/v2/ new/deep/hb.lua && " ..
+    "mv scripts old && mv new scripts",
+  ["its folder becomes a link"] = "mv scripts/deep other && sed -i s/v1/v2/ other/hb.lua && " ..
+    "ln -s ../other scripts/deep",
+  ["its folder's folder becomes a link"] = "mv scripts other && " ..
+    "sed -i s/v1/v2/ other/deep/hb.lua && ln -s other scripts",
+  ["it is written by another name"] = "ln scripts/deep/hb.lua name && printf %s \"$(sed s/v1/v2/ " ..
+    "name)\" > name",
+}
+
+describe("case 14, where the kernel tells of changes, also: a script is saved, for", function()
+  after_each(rig.clean)
+
+  for name, swap in pairs(swaps) do
+    it(name, function()
+      local r = rig.new()
+      r:sh("mkdir -p ../scripts/deep")
+      r:write("../scripts/deep/hb.lua", rig.file("hb.lua"))
+      if name:match("another name") then -- before it is known: later it costs up to a second
+        r:sh("ln ../scripts/deep/hb.lua ../name")
+        swap = swap:gsub("^ln %S+ name && ", "")
+      end
+      r:load("hb", { target = { kind = "lua_file", path = r.folder .. "/scripts/deep/hb.lua" } })
+      r:apply(3)
+      r:sh("cd .. && " .. swap)
+      r:apply()
+      assert.equal("hb v2 train_step_end calls=1", r:said("hb"))
+      for v = 3, 5 do
+        r:sh(("cd ../scripts/deep && sed -i s/v%d/v%d/ hb.lua"):format(v - 1, v))
+        r:apply()
+        assert.equal(("hb v%d train_step_end calls=1"):format(v), r:said("hb"))
+      end
+    end)
+  end
+
+  it("the run directory is a link that is swapped for another", function()
+    local r = rig.new { host = false, dir = "latest" }
+    r:sh("cd .. && rmdir latest && mkdir one && ln -s one latest")
+    r:start()
+    r:script("hb.lua")
+    r:load("hb")
+    for v = 2, 3 do
+      r:sh(("sed -i s/v%d/v%d/ hb.lua"):format(v - 1, v))
+      r:apply()
+      assert.equal(("hb v%d train_step_end calls=1"):format(v), r:said("hb"))
+    end
+    r:sh("cd .. && cp -r one two && rm two/hotcb.lock && sed -i s/v3/v4/ two/hb.lua && " ..
+      "ln -sfT two latest")
+    r:apply(2)
+    assert.equal("hb v4 train_step_end calls=1", r:log("hb v4", 0)[1].text)
+  end)
 end)
 
 -- Versions that must not take over, and what the message must say.

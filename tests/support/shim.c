@@ -3,7 +3,9 @@
  *
  *   SHIM_CLOCK=FILE    seconds, read from FILE at each call, are added to what
  *                      time(), gettimeofday() and clock_gettime(CLOCK_REALTIME) say
- *   SHIM_INOTIFY=EMFILE|ENOSYS|silent   inotify calls fail so, or succeed and never fire
+ *   SHIM_INOTIFY=EMFILE|ENOSYS|ENOSPC|silent|deaf   inotify calls fail so (ENOSPC: only to
+ *                      watch something), or succeed and never fire: with a descriptor of
+ *                      another kind, or with one that watches something else
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
@@ -57,26 +60,21 @@ time_t time(time_t *out)
     return now.tv_sec;
 }
 
-/* 0: leave inotify alone; -1: silent; else the errno to fail with */
-static int inotify_mode(void)
+static int inotify_is(const char *wanted)
 {
     const char *mode = getenv("SHIM_INOTIFY");
-    if (!mode)
-        return 0;
-    if (strcmp(mode, "silent") == 0)
-        return -1;
-    return strcmp(mode, "ENOSYS") == 0 ? ENOSYS : EMFILE;
+    return mode && strcmp(mode, wanted) == 0;
 }
 
 int inotify_init1(int flags)
 {
-    int mode = inotify_mode();
-    if (mode == 0)
-        return (int)syscall(SYS_inotify_init1, flags);
-    if (mode == -1)
+    if (inotify_is("silent"))
         return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); /* readable never */
-    errno = mode;
-    return -1;
+    if (inotify_is("EMFILE") || inotify_is("ENOSYS")) {
+        errno = inotify_is("EMFILE") ? EMFILE : ENOSYS;
+        return -1;
+    }
+    return (int)syscall(SYS_inotify_init1, flags);
 }
 
 int inotify_init(void)
@@ -86,11 +84,13 @@ int inotify_init(void)
 
 int inotify_add_watch(int fd, const char *path, uint32_t mask)
 {
-    int mode = inotify_mode();
-    if (mode == 0)
-        return (int)syscall(SYS_inotify_add_watch, fd, path, mask);
-    if (mode == -1)
+    if (inotify_is("silent"))
         return 1;
-    errno = mode;
-    return -1;
+    if (inotify_is("deaf"))
+        return (int)syscall(SYS_inotify_add_watch, fd, "/", IN_DELETE_SELF);
+    if (inotify_is("EMFILE") || inotify_is("ENOSYS") || inotify_is("ENOSPC")) {
+        errno = inotify_is("ENOSPC") ? ENOSPC : inotify_is("EMFILE") ? EMFILE : ENOSYS;
+        return -1;
+    }
+    return (int)syscall(SYS_inotify_add_watch, fd, path, mask);
 }

@@ -195,6 +195,7 @@ HOTCB_API int hotcb_apply(hotcb *h, hotcb_env *env, const char *event);
 
 #define HOTCB_LOOK_OPS 256
 #define HOTCB_LOOK_BYTES (1 << 20)
+#define HOTCB_LOOK_LOADS 16
 
 /* The same with several events, in order, at one safe point. */
 HOTCB_API int hotcb_apply_events(hotcb *h, hotcb_env *env, const char *const *events, size_t n);

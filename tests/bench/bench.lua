@@ -263,7 +263,7 @@ end
 -- What notices changes without a stat is to be as much faster.
 local function goal_of(row)
   local method = row.noticing and
-    output_of("cat %s/on/*.looking.100.every/hotcb.status.json", scratch):match('"method":"(%w+)"')
+    output_of("cat %s/on/*.looking.100.every/hotcb.status.json", scratch):match('"method":"([^"]+)"')
   return method and method ~= "stat" and row.noticing or row[5]
 end
 

@@ -188,14 +188,25 @@ HOTCB_API void hotcb_close(hotcb *h);
  * after its time_ms of CPU time, a quarter of that, and a few ms. Errors: EINVAL.
  *
  * Costs, when no look is due and no callback is: a few nanoseconds and no
- * system call. A look costs a stat per watched file; one look takes in at most
- * HOTCB_LOOK_OPS commands and HOTCB_LOOK_BYTES of the command file, and leaves
- * the rest to the next. */
+ * system call. A look that finds nothing new costs one system call where the
+ * kernel tells of changes, else a stat for each watched file; "method" in
+ * hotcb.status.json says "inotify+stat" or "stat". Told of are files on the usual
+ * local file systems, that are no links and have one name; all others are looked
+ * at by stat at each look, and so is each file once a second in any case (of more
+ * than 64 callbacks, at least 64 a look), for changes that the kernel does not
+ * tell of. A file that changed, and is not told of, is compared again for two
+ * seconds: all of them together at most 256 KiB a look, in turn.
+ *
+ * What one look takes in is limited as follows; the rest is taken in by the
+ * applies that come next, in the same order, whether or not a look is due. */
 HOTCB_API int hotcb_apply(hotcb *h, hotcb_env *env, const char *event);
 
-#define HOTCB_LOOK_OPS 256
-#define HOTCB_LOOK_BYTES (1 << 20)
-#define HOTCB_LOOK_LOADS 16
+#define HOTCB_LOOK_OPS 256         /* commands, and as many ops of hotcb.yaml */
+#define HOTCB_LOOK_BYTES (1 << 20) /* of the command file, and as many of changed scripts, but
+                                      for the load that exceeds them; hotcb.yaml is read whole */
+#define HOTCB_LOOK_LOADS 16        /* scripts that are loaded or reloaded, whoever wants it. Not
+                                      so in the first look of a run: it loads all that hotcb.yaml
+                                      wants, or that is resumed, before the first event */
 
 /* The same with several events, in order, at one safe point. */
 HOTCB_API int hotcb_apply_events(hotcb *h, hotcb_env *env, const char *const *events, size_t n);

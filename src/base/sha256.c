@@ -1,11 +1,12 @@
-/* SHA-256 as FIPS 180-4 describes it, section 6.2; see sha256.h. */
+/* SHA-256 as FIPS 180-4 describes it, section 6.2; see sha256.h. Here in plain C; the
+ * processor's own instructions for it, where there are any, are used in sha256_x86.c. */
 #include "base/sha256.h"
 
 #include "base/text.h"
 
 #include <string.h>
 
-static const uint32_t round_constants[64] = {
+const uint32_t hcb_sha256_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -33,17 +34,19 @@ static void expand(uint32_t w[64], const unsigned char *block)
     }
 }
 
-/* s holds the working variables a to h. */
-static void round_once(uint32_t s[8], uint32_t w_plus_k)
+/* Round i, where s[n - i] (of 8, around) is the working variable with the letter n: so none of
+ * them has to move. */
+static inline void round_once(uint32_t s[8], int i, uint32_t w_plus_k)
 {
-    uint32_t big1 = rotr(s[4], 6) ^ rotr(s[4], 11) ^ rotr(s[4], 25);
-    uint32_t choose = (s[4] & s[5]) ^ (~s[4] & s[6]);
-    uint32_t t1 = s[7] + big1 + choose + w_plus_k;
-    uint32_t big0 = rotr(s[0], 2) ^ rotr(s[0], 13) ^ rotr(s[0], 22);
-    uint32_t majority = (s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]);
-    memmove(s + 1, s, 7 * sizeof(s[0]));
-    s[4] += t1;
-    s[0] = t1 + big0 + majority;
+#define S(n) s[((n) - i) & 7]
+    uint32_t big1 = rotr(S(4), 6) ^ rotr(S(4), 11) ^ rotr(S(4), 25);
+    uint32_t choose = (S(4) & S(5)) ^ (~S(4) & S(6));
+    uint32_t t1 = S(7) + big1 + choose + w_plus_k;
+    uint32_t big0 = rotr(S(0), 2) ^ rotr(S(0), 13) ^ rotr(S(0), 22);
+    uint32_t majority = (S(0) & S(1)) ^ (S(0) & S(2)) ^ (S(1) & S(2));
+    S(3) += t1;
+    S(7) = t1 + big0 + majority;
+#undef S
 }
 
 static void compress(uint32_t state[8], const unsigned char *block)
@@ -51,10 +54,36 @@ static void compress(uint32_t state[8], const unsigned char *block)
     uint32_t w[64], s[8];
     expand(w, block);
     memcpy(s, state, sizeof(s));
-    for (int i = 0; i < 64; i++)
-        round_once(s, w[i] + round_constants[i]);
+    for (int i = 0; i < 64; i += 8) {
+        const uint32_t *k = hcb_sha256_constants + i;
+        round_once(s, 0, w[i] + k[0]);
+        round_once(s, 1, w[i + 1] + k[1]);
+        round_once(s, 2, w[i + 2] + k[2]);
+        round_once(s, 3, w[i + 3] + k[3]);
+        round_once(s, 4, w[i + 4] + k[4]);
+        round_once(s, 5, w[i + 5] + k[5]);
+        round_once(s, 6, w[i + 6] + k[6]);
+        round_once(s, 7, w[i + 7] + k[7]);
+    }
     for (int i = 0; i < 8; i++)
         state[i] += s[i];
+}
+
+void hcb_sha256_plain(uint32_t state[8], const unsigned char *bytes, size_t blocks)
+{
+    for (; blocks > 0; blocks--, bytes += HCB_SHA256_BLOCK)
+        compress(state, bytes);
+}
+
+static void take_blocks(uint32_t state[8], const unsigned char *bytes, size_t blocks)
+{
+#ifdef HCB_SHA256_X86
+    if (hcb_sha256_x86_runs()) {
+        hcb_sha256_x86(state, bytes, blocks);
+        return;
+    }
+#endif
+    hcb_sha256_plain(state, bytes, blocks);
 }
 
 void hcb_sha256_init(struct hcb_sha256 *h)
@@ -68,25 +97,21 @@ void hcb_sha256_init(struct hcb_sha256 *h)
 void hcb_sha256_add(struct hcb_sha256 *h, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
-    size_t have = (size_t)(h->total % sizeof(h->block));
+    size_t have = (size_t)(h->total % HCB_SHA256_BLOCK);
     h->total += n;
-    while (n > 0) {
-        if (have == 0 && n >= sizeof(h->block)) {
-            compress(h->state, p);
-            p += sizeof(h->block);
-            n -= sizeof(h->block);
-            continue;
-        }
-        size_t part = sizeof(h->block) - have < n ? sizeof(h->block) - have : n;
+    if (have > 0) {
+        size_t part = HCB_SHA256_BLOCK - have < n ? HCB_SHA256_BLOCK - have : n;
         memcpy(h->block + have, p, part);
-        have += part;
         p += part;
         n -= part;
-        if (have == sizeof(h->block)) {
-            compress(h->state, h->block);
-            have = 0;
-        }
+        if (have + part < HCB_SHA256_BLOCK)
+            return;
+        take_blocks(h->state, h->block, 1);
     }
+    if (n >= HCB_SHA256_BLOCK)
+        take_blocks(h->state, p, n / HCB_SHA256_BLOCK);
+    if (n % HCB_SHA256_BLOCK > 0)
+        memcpy(h->block, p + n - n % HCB_SHA256_BLOCK, n % HCB_SHA256_BLOCK);
 }
 
 void hcb_sha256_end(struct hcb_sha256 *h, unsigned char out[HCB_SHA256_BYTES])

@@ -296,6 +296,41 @@ struct hcb_value *hcb_map_get(const struct hcb_value *map, const char *key)
     return pair ? &pair->value : NULL;
 }
 
+static int compare_key(const void *key, const void *pair)
+{
+    return strcmp(key, (*(const struct hcb_pair *const *)pair)->key);
+}
+
+/* Where there is no memory for an index, a plain search serves. */
+static const struct hcb_pair *search_index(struct hcb_map_search *s, const char *key)
+{
+    size_t n = s->map->u.map.n;
+    if (!s->sorted && n > SMALL_MAP)
+        s->sorted = sorted_pairs(s->map);
+    if (!s->sorted)
+        return hcb_map_pair(s->map, key);
+    const struct hcb_pair **at = bsearch(key, s->sorted, n, sizeof(*s->sorted), compare_key);
+    return at ? *at : NULL;
+}
+
+const struct hcb_pair *hcb_map_search(struct hcb_map_search *s, const char *key)
+{
+    if (!s->map || s->map->type != HCB_MAP || s->map->u.map.n == 0)
+        return NULL;
+    const struct hcb_pair *first = s->map->u.map.p, *pair = first + s->next;
+    if (s->next >= s->map->u.map.n || strcmp(pair->key, key) != 0)
+        pair = search_index(s, key);
+    if (pair)
+        s->next = (size_t)(pair - first) + 1;
+    return pair;
+}
+
+void hcb_map_search_end(struct hcb_map_search *s)
+{
+    free(s->sorted);
+    s->sorted = NULL;
+}
+
 static bool grow_map(struct hcb_value *map)
 {
     struct hcb_pair *p = hcb_grow(map->u.map.p, map->u.map.n, &map->u.map.cap, sizeof(*p));

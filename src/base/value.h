@@ -57,7 +57,16 @@ struct hcb_value *hcb_list_add(struct hcb_value *list);
 /* The value under a key, or NULL (also where `map` is NULL or no map); and the pair. */
 struct hcb_value *hcb_map_get(const struct hcb_value *map, const char *key);
 struct hcb_pair *hcb_map_pair(const struct hcb_value *map, const char *key);
-/* The same, made null and new where there is none; NULL when out of memory. */
+/* For many searches in one large map, in about its order: the place behind the last one that
+ * was found is tried first, and an index is made once that fails. Zeroed but for `map`. */
+struct hcb_map_search {
+    const struct hcb_value *map;
+    size_t next;
+    const struct hcb_pair **sorted; /* or NULL */
+};
+const struct hcb_pair *hcb_map_search(struct hcb_map_search *s, const char *key);
+void hcb_map_search_end(struct hcb_map_search *s);
+/* The same as hcb_map_get, made null and new where there is none; NULL when out of memory. */
 struct hcb_value *hcb_map_put(struct hcb_value *map, const char *key);
 /* Makes *map hold a copy of v under key. */
 bool hcb_map_set(struct hcb_value *map, const char *key, const struct hcb_value *v);

@@ -127,27 +127,48 @@ static int add_load(struct diff *d, const struct hcb_pair *entry, enum hcb_trist
     return hcb_fail_nomem(d->err);
 }
 
-/* The names in `after` whose values are new or other, and those it no longer has,
- * as null. *line is that of the first changed one. */
+static bool add_name(struct hcb_value *out, const char *name, const struct hcb_value *value)
+{
+    struct hcb_value *to = hcb_map_append(out, name);
+    return to && (!value || hcb_value_copy(to, value));
+}
+
+/* The names in `after` whose values are new or other. *line is that of the first. */
+static bool add_changed(const struct hcb_value *before, const struct hcb_value *after,
+                        struct hcb_value *out, int64_t *line)
+{
+    struct hcb_map_search old = {.map = before};
+    bool ok = true;
+    for (size_t i = 0; ok && !is_none(after) && i < after->u.map.n; i++) {
+        const struct hcb_pair *p = &after->u.map.p[i], *was = hcb_map_search(&old, p->key);
+        if (was && same(&was->value, &p->value))
+            continue;
+        ok = add_name(out, p->key, &p->value);
+        if (out->u.map.n == 1)
+            *line = p->line;
+    }
+    hcb_map_search_end(&old);
+    return ok;
+}
+
+/* Those it no longer has, as null. */
+static bool add_removed(const struct hcb_value *before, const struct hcb_value *after,
+                        struct hcb_value *out)
+{
+    struct hcb_map_search new = {.map = after};
+    bool ok = true;
+    for (size_t i = 0; ok && !is_none(before) && i < before->u.map.n; i++)
+        if (!hcb_map_search(&new, before->u.map.p[i].key))
+            ok = add_name(out, before->u.map.p[i].key, NULL);
+    hcb_map_search_end(&new);
+    return ok;
+}
+
 static bool changed_names(const struct hcb_value *before, const struct hcb_value *after,
                           struct hcb_value *out, int64_t *line)
 {
     hcb_value_map(out);
-    for (size_t i = 0; !is_none(after) && i < after->u.map.n; i++) {
-        const struct hcb_pair *p = &after->u.map.p[i];
-        if (same(hcb_map_get(before, p->key), &p->value))
-            continue;
-        struct hcb_value *to = hcb_map_append(out, p->key);
-        if (!to || !hcb_value_copy(to, &p->value))
-            return false;
-        if (out->u.map.n == 1)
-            *line = p->line;
-    }
-    for (size_t i = 0; !is_none(before) && i < before->u.map.n; i++)
-        if (!hcb_map_get(after, before->u.map.p[i].key) &&
-            !hcb_map_append(out, before->u.map.p[i].key))
-            return false;
-    return true;
+    return add_changed(before, after, out, line) && add_removed(before, after, out);
 }
 
 static int diff_names(struct diff *d, enum hcb_op_kind kind, const char *key,
@@ -166,6 +187,8 @@ static int diff_names(struct diff *d, enum hcb_op_kind kind, const char *key,
 
 static int diff_entry(struct diff *d, const struct hcb_pair *before, const struct hcb_pair *after)
 {
+    if (before && same(&before->value, &after->value)) /* so are most */
+        return 0;
     bool enabled = hcb_map_bool(&after->value, "enabled", true);
     bool other = !before || hcb_map_bool(&before->value, "enabled", true) != enabled;
     if (!before ||
@@ -185,12 +208,28 @@ static int diff_entry(struct diff *d, const struct hcb_pair *before, const struc
 static int diff_removed(struct diff *d, const struct hcb_value *before,
                         const struct hcb_value *after)
 {
-    for (size_t i = 0; !is_none(before) && i < before->u.map.n; i++) {
+    struct hcb_map_search new = {.map = after};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && !is_none(before) && i < before->u.map.n; i++) {
         const char *id = before->u.map.p[i].key;
-        if (!hcb_map_get(after, id) && !add_op(d, HCB_OP_DISABLE, id, 0))
-            return hcb_fail_nomem(d->err);
+        if (!hcb_map_search(&new, id) && !add_op(d, HCB_OP_DISABLE, id, 0))
+            rc = hcb_fail_nomem(d->err);
     }
-    return 0;
+    hcb_map_search_end(&new);
+    return rc;
+}
+
+static int diff_entries(struct diff *d, const struct hcb_value *before,
+                        const struct hcb_value *after)
+{
+    struct hcb_map_search old = {.map = before};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < after->u.map.n; i++) {
+        const struct hcb_pair *p = &after->u.map.p[i];
+        rc = diff_entry(d, hcb_map_search(&old, p->key), p);
+    }
+    hcb_map_search_end(&old);
+    return rc;
 }
 
 int hcb_config_diff(const struct hcb_value *before, const struct hcb_value *after,
@@ -200,10 +239,8 @@ int hcb_config_diff(const struct hcb_value *before, const struct hcb_value *afte
     if (is_none(after)) /* an empty file asks for nothing */
         return 0;
     int rc = diff_removed(&d, before, after);
-    for (size_t i = 0; i < after->u.map.n && rc == 0; i++) {
-        const struct hcb_pair *p = &after->u.map.p[i];
-        rc = diff_entry(&d, hcb_map_pair(before, p->key), p);
-    }
+    if (rc == 0)
+        rc = diff_entries(&d, before, after);
     if (rc < 0)
         hcb_ops_release(ops);
     return rc;

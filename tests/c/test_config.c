@@ -471,12 +471,75 @@ static void test_diff(void **state)
     }
 }
 
+/* ---- many entries ---- */
+
+#define MANY 1000
+
+/* Callbacks c0, c1, ... whose place in the file is i * stride; one has another value. */
+static void parse_many(size_t n, size_t stride, size_t other, struct hcb_value *v)
+{
+    struct hcb_buf text = {0};
+    hcb_buf_str(&text, "callbacks:\n");
+    for (size_t i = 0; i < n; i++) {
+        size_t k = i * stride % n;
+        hcb_buf_printf(&text, "  c%zu: {" T ", params: {x: %d}}\n", k, k == other);
+    }
+    parse_good(hcb_buf_text(&text), v);
+    hcb_buf_release(&text);
+}
+
+/* In the order of the file the next one is at hand; else an index is made, once. */
+static void test_search(void **state)
+{
+    static const size_t strides[] = {1, 7, MANY - 1};
+    (void)state;
+    for (size_t i = 0; i < COUNT(strides); i++) {
+        struct hcb_value v = {0}, order = {0};
+        parse_many(MANY, 1, 0, &v);
+        parse_many(MANY, strides[i], 0, &order);
+        struct hcb_map_search search = {.map = &v};
+        for (size_t k = 0; k < MANY; k++) {
+            const char *key = order.u.map.p[k].key;
+            assert_ptr_equal(hcb_map_search(&search, key), hcb_map_pair(&v, key));
+        }
+        assert_int_equal(search.sorted != NULL, strides[i] != 1);
+        assert_null(hcb_map_search(&search, "none"));
+        assert_null(hcb_map_search(&search, ""));
+        hcb_map_search_end(&search);
+        hcb_value_release(&v);
+        hcb_value_release(&order);
+    }
+}
+
+/* One value is other and the last callback is gone, in whatever order the rest stands. */
+static void test_diff_many(void **state)
+{
+    static const size_t strides[] = {1, 7, MANY - 2};
+    (void)state;
+    for (size_t i = 0; i < COUNT(strides); i++) {
+        struct hcb_value before = {0}, after = {0};
+        struct hcb_ops ops = {0};
+        parse_many(MANY, 1, MANY, &before);
+        parse_many(MANY - 1, strides[i], 500, &after);
+        assert_int_equal(hcb_config_diff(&before, &after, "/d", &ops, NULL), 0);
+        assert_int_equal(ops.n, 2);
+        assert_int_equal(ops.v[0].kind, HCB_OP_DISABLE);
+        assert_string_equal(ops.v[0].id, "c999");
+        assert_int_equal(ops.v[1].kind, HCB_OP_SET);
+        assert_string_equal(ops.v[1].id, "c500");
+        hcb_ops_release(&ops);
+        hcb_value_release(&before);
+        hcb_value_release(&after);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_yaml),   cmocka_unit_test(test_source_and_lines),
         cmocka_unit_test(test_config), cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_large),  cmocka_unit_test(test_diff),
+        cmocka_unit_test(test_search), cmocka_unit_test(test_diff_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

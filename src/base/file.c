@@ -1,6 +1,7 @@
 /* Files as hotcb treats them; see file.h. Knows nothing of what is in them. */
 #include "base/file.h"
 
+#include "base/platform.h"
 #include "base/text.h"
 
 #include <dirent.h>
@@ -238,18 +239,36 @@ static int create_new(int dir_fd, const char *path)
     return fd;
 }
 
-/* 0, or -1 with errno and the aside file gone. */
-static int write_and_rename(int dir_fd, int fd, const char *aside, const char *path,
-                            const char *bytes, size_t n)
+/* What brings a whole file to its place: 0, or -1 with errno. */
+typedef int put_fn(int dir_fd, const char *aside, const char *path);
+
+static int put_by_rename(int dir_fd, const char *aside, const char *path)
 {
-    int rc = write_all(fd, bytes, n);
+    return renameat(dir_fd, aside, dir_fd, path);
+}
+
+/* What stood there and cannot be removed (a directory, say) goes back to its place. */
+static int put_by_exchange(int dir_fd, const char *aside, const char *path)
+{
+    if (hcb_platform_exchange(dir_fd, aside, path) != 0)
+        return put_by_rename(dir_fd, aside, path);
+    if (unlinkat(dir_fd, aside, 0) == 0 || hcb_platform_exchange(dir_fd, aside, path) != 0)
+        return 0;
+    return put_by_rename(dir_fd, aside, path);
+}
+
+/* 0, or -1 with errno and the aside file gone. */
+static int write_and_put(int dir_fd, int fd, const char *aside, const char *path,
+                         const struct hcb_buf *bytes, put_fn *put)
+{
+    int rc = write_all(fd, bytes->data, bytes->len);
     int number = errno;
     if (close(fd) != 0 && rc == 0 && errno != EINTR) {
         rc = -1;
         number = errno;
     }
     if (rc == 0) {
-        rc = renameat(dir_fd, aside, dir_fd, path);
+        rc = put(dir_fd, aside, path);
         number = errno;
     }
     if (rc != 0)
@@ -258,8 +277,7 @@ static int write_and_rename(int dir_fd, int fd, const char *aside, const char *p
     return rc;
 }
 
-int hcb_file_replace_at(int dir_fd, const char *path, const char *bytes, size_t n,
-                        const char *shown, struct hcb_err *err)
+static int replace(int dir_fd, const char *path, const struct hcb_buf *bytes, put_fn *put)
 {
     char aside[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -271,9 +289,28 @@ int hcb_file_replace_at(int dir_fd, const char *path, const char *bytes, size_t 
         errno = ENAMETOOLONG;
     else
         fd = create_new(dir_fd, aside);
-    if (fd < 0 || write_and_rename(dir_fd, fd, aside, path, bytes, n) != 0)
-        return hcb_fail_errno(err, "write %s", shown);
-    return 0;
+    return fd < 0 ? -1 : write_and_put(dir_fd, fd, aside, path, bytes, put);
+}
+
+/* Of bytes that are only read. */
+static struct hcb_buf borrow(const char *bytes, size_t n)
+{
+    return (struct hcb_buf){.data = (char *)(uintptr_t)bytes, .len = n};
+}
+
+int hcb_file_replace_at(int dir_fd, const char *path, const char *bytes, size_t n,
+                        const char *shown, struct hcb_err *err)
+{
+    struct hcb_buf all = borrow(bytes, n);
+    int rc = replace(dir_fd, path, &all, put_by_rename);
+    return rc != 0 ? hcb_fail_errno(err, "write %s", shown) : 0;
+}
+
+int hcb_file_refresh(const char *path, const char *bytes, size_t n, struct hcb_err *err)
+{
+    struct hcb_buf all = borrow(bytes, n);
+    int rc = replace(AT_FDCWD, path, &all, put_by_exchange);
+    return rc != 0 ? hcb_fail_errno(err, "write %s", path) : 0;
 }
 
 int hcb_file_replace(const char *path, const char *bytes, size_t n, struct hcb_err *err)

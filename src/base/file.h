@@ -49,6 +49,11 @@ int hcb_file_replace(const char *path, const char *bytes, size_t n, struct hcb_e
 int hcb_file_replace_at(int dir_fd, const char *path, const char *bytes, size_t n,
                         const char *shown, struct hcb_err *err);
 
+/* The same for what is written often and is of use only as long as its writer lives: after a
+ * power cut it may be empty. Where it can, it saves the wait for the disk that file systems
+ * put into a rename, and the old content need never have been there. */
+int hcb_file_refresh(const char *path, const char *bytes, size_t n, struct hcb_err *err);
+
 /* Whether path still leads to the file that fd has open. */
 bool hcb_file_is_at(int fd, const char *path);
 

@@ -209,6 +209,17 @@ int hcb_platform_open_below(int dir, const char *path, int flags)
 #endif
 }
 
+int hcb_platform_exchange(int dir, const char *a, const char *b)
+{
+#ifdef SYS_renameat2
+    return (int)syscall(SYS_renameat2, dir, a, dir, b, 1u << 1); /* RENAME_EXCHANGE */
+#else
+    (void)dir, (void)a, (void)b;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
 #else
 
 const char *hcb_find_bytes(const char *text, size_t n, const char *word, size_t word_n)
@@ -333,6 +344,13 @@ bool hcb_platform_stack(uintptr_t *low, uintptr_t *high)
 int hcb_platform_open_below(int dir, const char *path, int flags)
 {
     (void)dir, (void)path, (void)flags;
+    errno = ENOSYS;
+    return -1;
+}
+
+int hcb_platform_exchange(int dir, const char *a, const char *b)
+{
+    (void)dir, (void)a, (void)b;
     errno = ENOSYS;
     return -1;
 }

@@ -79,6 +79,10 @@ bool hcb_platform_stack(uintptr_t *low, uintptr_t *high);
  * of dir; -1 with errno, which is ENOSYS where the system cannot make sure of that at once. */
 int hcb_platform_open_below(int dir, const char *path, int flags);
 
+/* Makes two entries of the directory dir change places: 0, or -1 with errno, which is ENOSYS
+ * or EINVAL where the system or the file system cannot. */
+int hcb_platform_exchange(int dir, const char *a, const char *b);
+
 /* How many processors the calling thread may run on, and *all that are in use; 0 where that
  * is not known. */
 int hcb_platform_cpus(int *all);

@@ -257,7 +257,7 @@ void hcb_status_write(struct hotcb *h, const char *state)
     hcb_buf_char(b, '\n');
     h->last_status_ns = now_ns;
     int status = b->oom ? hcb_fail_nomem(&err)
-                        : hcb_file_replace(h->dir.status, b->data, b->len, &err);
+                        : hcb_file_refresh(h->dir.status, b->data, b->len, &err);
     if (status < 0 && !h->status_trouble)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s; it is tried again", err.text);
     h->status_trouble = status < 0;

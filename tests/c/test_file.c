@@ -110,21 +110,41 @@ static void test_links_are_not_written_through(void **state)
     assert_int_equal(entry_count("."), 3);
 }
 
+typedef int replace_fn(const char *path, const char *bytes, size_t n, struct hcb_err *err);
+
+/* Each of the two ways, in a folder of its own. */
+static void check_replace(replace_fn *replace, const char *folder)
+{
+    struct hcb_err err = {0};
+    char path[100];
+#define AT(name) (snprintf(path, sizeof(path), "%s/%s", folder, name), scratch(path))
+    assert_int_equal(mkdir(scratch(folder), 0777), 0);
+    assert_int_equal(replace(AT("f"), "one", 3, NULL), 0);
+    assert_int_equal(replace(AT("f"), "", 0, NULL), 0);
+    AT("f");
+    assert_file(path, "");
+    assert_int_equal(replace(AT("f"), "three", 5, NULL), 0);
+    AT("f");
+    assert_file(path, "three");
+    assert_int_equal(entry_count(folder), 1);
+    assert_int_equal(symlink("f", AT("link")), 0);
+    assert_int_equal(replace(AT("link"), "new", 3, NULL), 0);
+    AT("f");
+    assert_file(path, "three");
+    assert_int_equal(mkdir(AT("dir"), 0777), 0);
+    assert_int_equal(replace(AT("dir"), "x", 1, &err), HOTCB_EIO);
+    assert_non_null(strstr(err.text, "cannot write"));
+    assert_int_equal(rmdir(AT("dir")), 0);
+    assert_int_equal(entry_count(folder), 2); /* nothing left aside */
+    assert_int_equal(replace(AT("no/f"), "x", 1, &err), HOTCB_ENOENT);
+#undef AT
+}
+
 static void test_replace(void **state)
 {
     (void)state;
-    struct hcb_err err = {0};
-    assert_int_equal(hcb_file_replace(scratch("f"), "one", 3, NULL), 0);
-    assert_int_equal(hcb_file_replace(scratch("f"), "", 0, NULL), 0);
-    assert_file("f", "");
-    assert_int_equal(hcb_file_replace(scratch("f"), "three", 5, NULL), 0);
-    assert_file("f", "three");
-    assert_int_equal(entry_count("."), 1);
-    assert_int_equal(mkdir(scratch("dir"), 0777), 0);
-    assert_int_equal(hcb_file_replace(scratch("dir"), "x", 1, &err), HOTCB_EIO);
-    assert_non_null(strstr(err.text, "cannot write"));
-    assert_int_equal(entry_count("."), 2); /* nothing left aside */
-    assert_int_equal(hcb_file_replace(scratch("no/f"), "x", 1, &err), HOTCB_ENOENT);
+    check_replace(hcb_file_replace, "lasting");
+    check_replace(hcb_file_refresh, "fleeting");
 }
 
 /* What an earlier process of the same pid, or somebody unkind, left aside. */

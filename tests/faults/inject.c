@@ -188,6 +188,8 @@ static bool broken(const char *name, int usual, int other)
 
 FAILING(int, rename, (const char *a, const char *b), (a, b), -1, EIO, ENOSPC)
 FAILING(int, renameat, (int d, const char *a, int e, const char *b), (d, a, e, b), -1, EIO, ENOSPC)
+FAILING(int, hcb_platform_exchange, (int d, const char *a, const char *b), (d, a, b), -1, EINVAL,
+        EIO)
 FAILING(int, unlink, (const char *a), (a), -1, EIO, EPERM)
 FAILING(int, unlinkat, (int d, const char *a, int flags), (d, a, flags), -1, EIO, EPERM)
 FAILING(int, mkdir, (const char *a, mode_t mode), (a, mode), -1, ENOSPC, EIO)

@@ -87,9 +87,18 @@ static bool set_source(struct hcb_value *v, const char *s, size_t n)
     return true;
 }
 
+/* Most scalars are text, which their first letter shows. */
+static bool is_text(const char *s, size_t n)
+{
+    return n > 0 && !memchr("~nNtTfF.+-0123456789", s[0], 20);
+}
+
 int hcb_scalar_resolve(const char *s, size_t n, struct hcb_value *out, struct hcb_err *err)
 {
-    if (!resolve_word(s, n, out)) {
+    if (is_text(s, n)) {
+        if (!hcb_value_text(out, s, n))
+            return hcb_fail_nomem(err);
+    } else if (!resolve_word(s, n, out)) {
         int rc = resolve_number(s, n, out, err);
         if (rc < 0)
             return rc;

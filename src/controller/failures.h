@@ -9,8 +9,9 @@
 #define HCB_FAILURE_WINDOW 100
 
 struct hcb_failures {
-    int64_t at[HCB_FAILURE_WINDOW]; /* call numbers of the last failures, a ring */
-    int n, head;
+    int64_t last; /* call number of the last failure */
+    unsigned char gaps[HCB_FAILURE_WINDOW]; /* from each to the one before it, a ring */
+    unsigned char n, head;
 };
 
 void hcb_failures_clear(struct hcb_failures *f);

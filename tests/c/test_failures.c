@@ -18,6 +18,7 @@ static const struct row {
     int recent;       /* after the last of them */
 } rows[] = {
     {{1}, 1},
+    {{7, 7, 7}, 3},
     {{1, 2, 3}, 3},
     {{1, 100}, 2},
     {{1, 101}, 1},

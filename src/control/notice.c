@@ -379,6 +379,14 @@ void hcb_noticed_forget(struct hcb_noticed *f)
     hcb_notice_again(f->notice);
 }
 
+void hcb_noticed_same(struct hcb_noticed *f, const struct hcb_noticed *as)
+{
+    if (as->file)
+        as->file->users++;
+    hcb_noticed_release(f);
+    *f = *as;
+}
+
 void hcb_noticed_release(struct hcb_noticed *f)
 {
     struct hcb_noticed_file *file = f->file;

@@ -51,6 +51,8 @@ struct hcb_noticed {
 void hcb_noticed_look(struct hcb_noticed *f, struct hcb_notice *n, const char *path);
 /* What was seen then was not made use of: it is news again. */
 void hcb_noticed_forget(struct hcb_noticed *f);
+/* What `as` knows of the same file holds for this one. */
+void hcb_noticed_same(struct hcb_noticed *f, const struct hcb_noticed *as);
 void hcb_noticed_release(struct hcb_noticed *f);
 
 /* Nothing has happened to it since, or it would have been told. */

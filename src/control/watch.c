@@ -56,6 +56,16 @@ void hcb_watch_miss(struct hcb_watch *w, const struct hcb_sig *sig_before_readin
         hcb_noticed_forget(&w->noticed);
 }
 
+void hcb_watch_same(struct hcb_watch *w, const struct hcb_watch *as)
+{
+    struct hcb_watch before = *w;
+    *w = *as;
+    w->path = before.path;
+    w->max_bytes = before.max_bytes;
+    w->noticed = before.noticed;
+    hcb_noticed_same(&w->noticed, &as->noticed);
+}
+
 void hcb_watch_again(struct hcb_watch *w)
 {
     memset(&w->sig, 0, sizeof(w->sig));

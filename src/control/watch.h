@@ -57,6 +57,9 @@ void hcb_watch_release(struct hcb_watch *w);
 void hcb_watch_set(struct hcb_watch *w, const struct hcb_sig *sig_before_reading,
                    const char *bytes, size_t n, int64_t now_ns);
 
+/* What `as`, another watch of the same file, has just found out holds for this one. */
+void hcb_watch_same(struct hcb_watch *w, const struct hcb_watch *as);
+
 /* What the caller has just looked for was not there, or could not be read. */
 void hcb_watch_miss(struct hcb_watch *w, const struct hcb_sig *sig_before_reading);
 

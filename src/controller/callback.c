@@ -48,6 +48,7 @@ void hcb_callback_free(struct hcb_callback *cb)
     hcb_value_release(&cb->limits_given);
     hcb_value_release(&cb->saved);
     hcb_buf_release(&cb->text);
+    hcb_buf_release(&cb->found);
     free(cb->target.path);
     free(cb->target.symbol);
     free(cb->chunkname);
@@ -168,7 +169,12 @@ static int attempt_file(struct attempt *a, struct hcb_callback *cb, struct hcb_w
 {
     struct hcb_err err;
     attempt_init(a, world);
+    if (cb->found.len > 0) {
+        a->loading.found = &cb->found;
+        a->loading.found_as = &cb->loading.watches.v[0];
+    }
     int status = hcb_loading_target(&a->loading, &cb->target, &a->module, &err);
+    a->loading.found = NULL;
     a->again = status == HOTCB_ENOMEM || status == HOTCB_EIO;
     if (status < 0)
         return hcb_fault_set(fault, status == HOTCB_ENOMEM ? HCB_MEMORY : HCB_FILE, "%s",
@@ -240,7 +246,6 @@ static void take_over(struct hcb_callback *cb, struct attempt *a, struct hcb_wor
     free(cb->chunkname);
     cb->chunkname = a->module.chunkname;
     a->module.chunkname = NULL;
-    hcb_sha256(hcb_buf_text(&cb->text), cb->text.len, cb->sum);
     cb->attached = false;
     world->fresh = true;
     hcb_script_finder(cb->script, hcb_loading_find, &cb->loading);
@@ -252,6 +257,11 @@ static void take_over(struct hcb_callback *cb, struct attempt *a, struct hcb_wor
 
 static void adopt_loading(struct hcb_callback *cb, struct attempt *a)
 {
+    const struct hcb_buf *text = &a->module.text;
+    if (cb->target.kind == HCB_TARGET_FILE)
+        memcpy(cb->sum, a->loading.watches.v[0].sum, sizeof cb->sum);
+    else
+        hcb_sha256(hcb_buf_text(text), text->len, cb->sum);
     struct hcb_loading old = cb->loading;
     cb->loading = a->loading;
     a->loading = old;
@@ -434,11 +444,21 @@ bool hcb_callback_changed(struct hcb_callback *cb, struct hcb_world *world, bool
             continue;
         changed = true;
         bool own = i == 0 && cb->target.kind == HCB_TARGET_FILE;
+        if (own) {
+            struct hcb_buf was = cb->found;
+            cb->found = content;
+            content = was;
+        }
         if (!own || !cb->script || memcmp(w->sum, cb->sum, sizeof cb->sum) != 0)
             *text_differs = true;
     }
     hcb_buf_release(&content);
     return changed;
+}
+
+void hcb_callback_forget_found(struct hcb_callback *cb)
+{
+    hcb_buf_release(&cb->found);
 }
 
 /* ---- parameters ------------------------------------------------------------ */

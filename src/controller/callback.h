@@ -39,6 +39,7 @@ struct hcb_callback {
     struct hcb_limits limits;
 
     struct hcb_buf text;       /* its source, to rebuild a stopped state from */
+    struct hcb_buf found;      /* a look's: its file as hcb_callback_changed() read it */
     char *chunkname;
     unsigned char sum[HCB_SHA256_BYTES]; /* of that text */
     int64_t version;           /* how many versions have run */
@@ -108,6 +109,7 @@ int hcb_callback_rebuild(struct hcb_callback *cb, struct hcb_world *world,
 /* Has one of its files another content than at the last look? `text_differs`: the
  * script or a helper is not what runs (a file that went back to it does not). */
 bool hcb_callback_changed(struct hcb_callback *cb, struct hcb_world *world, bool *text_differs);
+void hcb_callback_forget_found(struct hcb_callback *cb);
 
 /* Remembers values to be set by the next load; null takes one away. */
 int hcb_callback_want(struct hcb_callback *cb, const struct hcb_value *params,

@@ -16,6 +16,19 @@ static void watches_release(struct hcb_watches *w)
     memset(w, 0, sizeof *w);
 }
 
+/* Most callbacks have one file, and there may be thousands of them. */
+static bool make_room(struct hcb_watches *w)
+{
+    struct hcb_watch *v = w->cap == 0 ? malloc(sizeof *v)
+                                      : hcb_grow(w->v, w->n, &w->cap, sizeof *v);
+    if (!v)
+        return false;
+    if (w->cap == 0)
+        w->cap = 1;
+    w->v = v;
+    return true;
+}
+
 struct hcb_watch *hcb_watches_get(struct hcb_watches *w, const char *path)
 {
     for (size_t i = 0; i < w->n; i++)
@@ -23,11 +36,7 @@ struct hcb_watch *hcb_watches_get(struct hcb_watches *w, const char *path)
             return &w->v[i];
     if (w->n == HCB_WATCHES_MAX)
         return NULL;
-    struct hcb_watch *v = hcb_grow(w->v, w->n, &w->cap, sizeof *v);
-    if (!v)
-        return NULL;
-    w->v = v;
-    if (!hcb_watch_init(&w->v[w->n], path, HCB_SCRIPT_BYTES))
+    if (!make_room(w) || !hcb_watch_init(&w->v[w->n], path, HCB_SCRIPT_BYTES))
         return NULL;
     return &w->v[w->n++];
 }
@@ -57,21 +66,28 @@ static char *chunkname_of(const struct hcb_places *places, const char *path)
     return hcb_buf_take(&b);
 }
 
-/* Reads a file and has it watched, found or not. */
-static int read_watched(struct hcb_loading *l, const char *path, struct hcb_module *m,
-                        struct hcb_err *err)
+/* The file that the look has just read is not read again. */
+static bool take_found(struct hcb_loading *l, struct hcb_watch *watch, struct hcb_module *m)
+{
+    const struct hcb_watch *as = l->found_as;
+    if (!l->found || strcmp(as->path, watch->path) != 0)
+        return false;
+    struct hcb_buf swap = m->text;
+    m->text = *l->found;
+    *l->found = swap;
+    l->found = NULL;
+    hcb_watch_same(watch, as);
+    return true;
+}
+
+static int read_now(struct hcb_loading *l, struct hcb_watch *watch, struct hcb_module *m,
+                    struct hcb_err *err)
 {
     struct hcb_sig before;
-    struct hcb_watch *watch = hcb_watches_get(&l->watches, path);
-    if (!watch && l->watches.n == HCB_WATCHES_MAX)
-        return hcb_fail(err, HOTCB_EREFUSED, "too many names: at most %d files are looked for, "
-                        "found or not", HCB_WATCHES_MAX);
-    if (!watch)
-        return hcb_fail_nomem(err);
-    hcb_noticed_look(&watch->noticed, l->places->notice, path);
-    hcb_sig_get(path, &before);
+    hcb_noticed_look(&watch->noticed, l->places->notice, watch->path);
+    hcb_sig_get(watch->path, &before);
     hcb_buf_reset(&m->text);
-    int status = hcb_file_read(path, HCB_SCRIPT_BYTES, &m->text, err);
+    int status = hcb_file_read(watch->path, HCB_SCRIPT_BYTES, &m->text, err);
     if (!hcb_noticed_quiet(&watch->noticed))
         hcb_notice_again(l->places->notice);
     if (status < 0) { /* perhaps it can be read a moment later */
@@ -80,6 +96,22 @@ static int read_watched(struct hcb_loading *l, const char *path, struct hcb_modu
     }
     l->bytes += (int64_t)m->text.len;
     hcb_watch_set(watch, &before, hcb_buf_text(&m->text), m->text.len, hcb_clock_ns());
+    return 0;
+}
+
+/* Reads a file and has it watched, found or not. */
+static int read_watched(struct hcb_loading *l, const char *path, struct hcb_module *m,
+                        struct hcb_err *err)
+{
+    struct hcb_watch *watch = hcb_watches_get(&l->watches, path);
+    if (!watch && l->watches.n == HCB_WATCHES_MAX)
+        return hcb_fail(err, HOTCB_EREFUSED, "too many names: at most %d files are looked for, "
+                        "found or not", HCB_WATCHES_MAX);
+    if (!watch)
+        return hcb_fail_nomem(err);
+    int status = take_found(l, watch, m) ? 0 : read_now(l, watch, m, err);
+    if (status < 0)
+        return status;
     free(m->chunkname);
     m->chunkname = chunkname_of(l->places, path);
     return m->chunkname ? 0 : hcb_fail_nomem(err);

@@ -34,6 +34,8 @@ struct hcb_loading {
     char *dir; /* beside the script; NULL for a shipped one */
     struct hcb_watches watches;
     int64_t bytes; /* of all text that was found */
+    struct hcb_buf *found; /* what was read just now of the file that *found_as watches, or NULL */
+    const struct hcb_watch *found_as;
 };
 void hcb_loading_release(struct hcb_loading *l);
 

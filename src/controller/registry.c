@@ -366,7 +366,7 @@ static bool may_load(struct hcb_registry *r)
 }
 
 /* What YAML wants in the place of a callback that runs: tried when its file changes. */
-static int check_heir(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *user)
+static int try_heir(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *user)
 {
     struct hcb_callback *cb = r->v[i], *heir = cb->heir;
     struct hcb_fault fault;
@@ -385,7 +385,7 @@ static int check_heir(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *
     return 1;
 }
 
-static int check_own(struct hcb_registry *r, struct hcb_callback *cb, hcb_said_fn *say,
+static int try_own(struct hcb_registry *r, struct hcb_callback *cb, hcb_said_fn *say,
                      void *user)
 {
     struct hcb_fault fault;
@@ -404,6 +404,12 @@ static int check_own(struct hcb_registry *r, struct hcb_callback *cb, hcb_said_f
 
 int hcb_registry_check_files(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *user)
 {
-    int n = check_own(r, r->v[i], say, user);
-    return n + check_heir(r, i, say, user);
+    struct hcb_callback *cb = r->v[i], *heir = cb->heir;
+    int n = try_own(r, cb, say, user);
+    hcb_callback_forget_found(cb);
+    if (!heir)
+        return n;
+    n += try_heir(r, i, say, user);
+    hcb_callback_forget_found(heir);
+    return n;
 }

@@ -54,6 +54,10 @@ int hcb_file_replace_at(int dir_fd, const char *path, const char *bytes, size_t 
  * put into a rename, and the old content need never have been there. */
 int hcb_file_refresh(const char *path, const char *bytes, size_t n, struct hcb_err *err);
 
+/* Writes over the first n bytes of what is there, if it is a file that has stayed as it was
+ * `known`. false: not so, and what is there may be damaged. */
+bool hcb_file_patch(const char *path, const struct hcb_sig *known, const char *bytes, size_t n);
+
 /* Whether path still leads to the file that fd has open. */
 bool hcb_file_is_at(int fd, const char *path);
 

@@ -35,6 +35,7 @@ void hcb_json_millionths(struct hcb_buf *b, int64_t v); /* as a real */
 void hcb_json_text(struct hcb_buf *b, const char *s, size_t n);
 void hcb_json_str(struct hcb_buf *b, const char *s); /* NULL is written as null */
 void hcb_json_value(struct hcb_buf *b, const struct hcb_value *v);
+void hcb_json_raw(struct hcb_buf *b, const char *json, size_t n); /* as it is; n may be 0 */
 
 /* A key with its value; NULL is written as null. */
 void hcb_json_put_null(struct hcb_buf *b, const char *key);

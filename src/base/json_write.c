@@ -232,6 +232,12 @@ void hcb_json_value(struct hcb_buf *b, const struct hcb_value *v)
     raw_flat(b, v, ",", ":");
 }
 
+void hcb_json_raw(struct hcb_buf *b, const char *json, size_t n)
+{
+    comma(b);
+    hcb_buf_add(b, json, n);
+}
+
 void hcb_json_put_null(struct hcb_buf *b, const char *key)
 {
     hcb_json_key(b, key);

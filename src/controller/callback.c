@@ -25,6 +25,7 @@ void hcb_callback_keep_fault(struct hcb_callback *cb, const struct hcb_fault *fa
         cb->last_fault = malloc(sizeof *cb->last_fault);
     if (cb->last_fault)
         *cb->last_fault = *fault;
+    hcb_callback_touch(cb);
 }
 
 static void forget_fault(struct hcb_callback *cb)
@@ -42,6 +43,8 @@ void hcb_callback_free(struct hcb_callback *cb)
     hcb_callback_free(cb->heir);
     hcb_script_free(cb->script);
     forget_fault(cb);
+    hcb_piece_release(&cb->status);
+    hcb_piece_release(&cb->state);
     hcb_loading_release(&cb->loading);
     hcb_value_release(&cb->init);
     hcb_value_release(&cb->set);
@@ -74,6 +77,7 @@ static void close_script(struct hcb_callback *cb, struct hcb_script *script,
 void hcb_callback_close(struct hcb_callback *cb, struct hcb_world *world)
 {
     close_script(cb, cb->script, world);
+    hcb_callback_touch(cb);
 }
 
 static bool copy_map(struct hcb_value *to, const struct hcb_value *from)
@@ -236,6 +240,7 @@ static void take_over(struct hcb_callback *cb, struct attempt *a, struct hcb_wor
     struct hcb_script *old = cb->script;
     struct hcb_buf text = cb->text;
     const char *dropped = hcb_script_dropped(a->script);
+    hcb_callback_touch(cb);
     if (dropped)
         hcb_log(world->log, HOTCB_WARN, cb->id,
                 "values that the new version does not take were left out: %s", dropped);
@@ -255,6 +260,7 @@ static void take_over(struct hcb_callback *cb, struct attempt *a, struct hcb_wor
     hcb_script_free(old);
 }
 
+/* With the sum of the text, which is known of a file. */
 static void adopt_loading(struct hcb_callback *cb, struct attempt *a)
 {
     const struct hcb_buf *text = &a->module.text;
@@ -269,6 +275,7 @@ static void adopt_loading(struct hcb_callback *cb, struct attempt *a)
 
 static void clear_pending(struct hcb_callback *cb)
 {
+    hcb_callback_touch(cb);
     free(cb->pending);
     cb->pending = NULL;
 }
@@ -279,6 +286,7 @@ void hcb_callback_clear_failure(struct hcb_callback *cb)
     if (cb->failed)
         memset(cb->due, 0, sizeof cb->due);
     cb->failed = false;
+    hcb_callback_touch(cb);
     cb->fault_repeats = cb->full_reports = cb->failed_saves = 0;
     forget_fault(cb);
     hcb_failures_clear(&cb->recent);
@@ -360,6 +368,8 @@ void hcb_callback_checkpoint(struct hcb_callback *cb, struct hcb_world *world)
 {
     struct hcb_value saved = {0};
     struct hcb_fault fault;
+    world->saved = true;
+    hcb_callback_touch(cb);
     if (!cb->script || hcb_script_dead(cb->script))
         return;
     int status = hcb_script_save(cb->script, &saved, &fault);
@@ -494,9 +504,11 @@ static int with_changes(const struct hcb_value *given, const struct hcb_value *c
 }
 
 /* Puts `next` in place if the change was made; releases the other one. */
-static void settle(struct hcb_value *given, struct hcb_value *next, bool made)
+static void settle(struct hcb_callback *cb, struct hcb_value *given, struct hcb_value *next,
+                   bool made)
 {
     struct hcb_value old = *given;
+    hcb_callback_touch(cb);
     if (made) {
         *given = *next;
         *next = old;
@@ -509,7 +521,7 @@ int hcb_callback_want(struct hcb_callback *cb, const struct hcb_value *params,
 {
     struct hcb_value next = {0};
     int status = with_changes(&cb->set, params, &next, err);
-    settle(&cb->set, &next, status == 0);
+    settle(cb, &cb->set, &next, status == 0);
     return status;
 }
 
@@ -523,7 +535,7 @@ int hcb_callback_set(struct hcb_callback *cb, struct hcb_world *world,
     if (status == 0)
         status = hcb_script_set(cb->script, params, err);
     world->carry_out(world->user, cb, status == 0);
-    settle(&cb->set, &next, status == 0);
+    settle(cb, &cb->set, &next, status == 0);
     if (status == 0)
         update_schedule(cb, world);
     return status;
@@ -557,7 +569,7 @@ int hcb_callback_set_limits(struct hcb_callback *cb, struct hcb_world *world,
         status = rebuild_with(cb, world, &before, err);
     else if (cb->script)
         hcb_script_limits(cb->script, &wanted);
-    settle(&cb->limits_given, &next, status == 0);
+    settle(cb, &cb->limits_given, &next, status == 0);
     return status;
 }
 
@@ -569,9 +581,12 @@ void hcb_callback_enable(struct hcb_callback *cb, struct hcb_world *world, bool 
     if (on && !cb->enabled)
         memset(cb->due, 0, sizeof cb->due);
     cb->enabled = on;
+    hcb_callback_touch(cb);
     world->fresh |= on && !cb->attached;
-    if (cb->heir)
-        cb->heir->enabled = on;
+    if (!cb->heir)
+        return;
+    cb->heir->enabled = on;
+    hcb_callback_touch(cb->heir);
 }
 
 /* "callbacks/x.lua:14: what happened" twice is the same failure though what is said of

@@ -9,6 +9,7 @@
 #include "controller/failures.h"
 #include "controller/log.h"
 #include "controller/modules.h"
+#include "controller/piece.h"
 #include "controller/schedule.h"
 #include "env/event.h"
 #include "script/script.h"
@@ -59,6 +60,7 @@ struct hcb_callback {
     int64_t full_reports;      /* of failures, in the log, since the last clean start */
     bool fault_has_step;
     int fault_event;           /* id, or -1: outside an event */
+    struct hcb_piece status, state; /* what the two files say of it */
 };
 
 /* What loading needs of the run. */
@@ -75,6 +77,7 @@ struct hcb_world {
     int64_t last_step[HCB_STEP_EVENTS]; /* seen at each step event */
     bool has_last[HCB_STEP_EVENTS];
     bool fresh;       /* some callback may have to be attached */
+    bool saved;       /* a checkpoint came, or the end: counters are to be kept, too */
 
     /* Carries out what cb has just asked for (effects), all of it if its call
      * succeeded, else only log lines and stop; the queue is empty afterwards. */
@@ -107,7 +110,8 @@ int hcb_callback_rebuild(struct hcb_callback *cb, struct hcb_world *world,
                          struct hcb_fault *fault);
 
 /* Has one of its files another content than at the last look? `text_differs`: the
- * script or a helper is not what runs (a file that went back to it does not). */
+ * script or a helper is not what runs (a file that went back to it does not). What was read
+ * is used by a load that follows at once; then it is to be forgotten. */
 bool hcb_callback_changed(struct hcb_callback *cb, struct hcb_world *world, bool *text_differs);
 void hcb_callback_forget_found(struct hcb_callback *cb);
 
@@ -124,6 +128,13 @@ void hcb_callback_enable(struct hcb_callback *cb, struct hcb_world *world, bool 
 /* Records a failure of its last call. true: that one stopped it. */
 bool hcb_callback_record(struct hcb_callback *cb, const struct hcb_fault *fault, int event,
                          bool has_step, int64_t step);
+
+/* Something that the status or the state says of it has changed, or may have. Whoever
+ * changes a callback calls this; of what is counted (struct hcb_counts) it needs no call. */
+static inline void hcb_callback_touch(struct hcb_callback *cb)
+{
+    cb->status.holds = cb->state.holds = false;
+}
 
 /* The last failure; its reason is HCB_FINE where there was none. */
 const struct hcb_fault *hcb_callback_fault(const struct hcb_callback *cb);

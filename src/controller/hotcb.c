@@ -585,7 +585,7 @@ int hotcb_command(hotcb *h, const char *json)
         h->err = out.err;
     hcb_record(h, &op, &out);
     hcb_op_release(&op);
-    hcb_publish(h);
+    hcb_publish_command(h);
     h->busy = false;
     return status;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATUS_INTERVAL_NS 250000000
 #define LOCK_INTERVAL_NS 250000000
 #define ANSWERED_BYTES (4 << 20) /* of the ledger's end, looked through after a restart */
 #define PENDING_BYTES (256 << 10) /* of lines that the ledger cannot take */
@@ -116,6 +115,8 @@ static void say_repeated(struct hotcb *h)
 {
     if (h->commands.more)
         return;
+    if (h->repeated > 0)
+        h->changed = true; /* no line of the ledger says how far it has come */
     if (h->repeated > 0)
         hcb_log(&h->log, HOTCB_INFO, NULL, "%lld commands in it were answered before and are not "
                 "executed again", (long long)h->repeated);
@@ -297,12 +298,26 @@ void hcb_publish(struct hotcb *h)
             hcb_log(&h->log, HOTCB_WARN, NULL, "%s; it is tried again at each look", err.text);
         return;
     }
-    hcb_state_write(h);
+    hcb_state_save(h);
+}
+
+/* A host may give thousands of commands at once, and each makes status and state longer: they
+ * are recorded together once that has taken many bytes. */
+void hcb_publish_command(struct hotcb *h)
+{
+    int64_t now_ns = hcb_clock_ns(), before = h->written;
+    double credit = h->command_credit + (double)(now_ns - h->credit_ns) / 1e9 * HOTCB_BEAT_BYTES;
+    h->command_credit = credit < HOTCB_COMMAND_BYTES ? credit : HOTCB_COMMAND_BYTES;
+    h->credit_ns = now_ns;
+    if (h->command_credit <= 0 && h->ledger.pending.len < PENDING_BYTES)
+        return; /* h->changed has the next look or dispatch do it */
+    hcb_publish(h);
+    h->command_credit -= (double)(h->written - before);
 }
 
 static void beat(struct hotcb *h, int64_t now_ns)
 {
-    if (now_ns - h->last_status_ns < STATUS_INTERVAL_NS)
+    if (now_ns < h->next_beat_ns)
         return;
     check_spools(h);
     hcb_status_write(h, "running");

@@ -137,6 +137,7 @@ static bool settle_taken(struct hotcb *h)
     }
     hcb_value_release(&h->config);
     h->config = config;
+    h->state.due = true;
     hcb_config_taking_release(t);
     return true;
 }
@@ -172,7 +173,7 @@ static void end_taking(struct hotcb *h)
     t->after = before;
     t->text = text;
     hcb_config_taking_release(t);
-    h->changed = true;
+    h->changed = h->state.due = true;
 }
 
 static int go_on(struct hotcb *h)

@@ -10,6 +10,7 @@ void hcb_registry_close(struct hcb_registry *r)
 {
     for (size_t i = 0; i < r->n; i++)
         hcb_callback_close(r->v[i], &r->world);
+    r->world.saved = true;
 }
 
 void hcb_registry_release(struct hcb_registry *r)
@@ -100,6 +101,7 @@ static void replace(struct hcb_registry *r, size_t i, struct hcb_callback *cb)
     if (i == r->n)
         r->n++;
     r->v[i] = cb;
+    r->relisted = true;
     close_and_free(r, old);
 }
 
@@ -124,6 +126,8 @@ static void keep_wanted(struct hcb_registry *r, size_t i, struct hcb_callback *c
     }
     hcb_callback_free(old->heir);
     old->heir = cb;
+    hcb_callback_touch(old);
+    r->relisted = true;
 }
 
 /* Loads cb and puts it at i, or keeps what was there; takes over cb. */
@@ -220,6 +224,7 @@ static void op_unload(struct hcb_registry *r, struct hcb_callback *cb, struct hc
     size_t i = index_of(r, cb->id);
     memmove(&r->v[i], &r->v[i + 1], (r->n - i - 1) * sizeof *r->v);
     r->n--;
+    r->relisted = true;
     close_and_free(r, cb);
     accept(out);
 }
@@ -252,6 +257,7 @@ static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
         if (op->origin != HCB_FROM_YAML) {
             hcb_value_release(&cb->set);
             cb->set = before;
+            hcb_callback_touch(cb);
             memset(&before, 0, sizeof before);
         }
     }
@@ -381,6 +387,7 @@ static int try_heir(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *us
         replace(r, i, heir);
     } else {
         mark_unloaded(heir, &fault);
+        hcb_callback_touch(cb); /* it says why */
     }
     return 1;
 }
@@ -395,6 +402,7 @@ static int try_own(struct hcb_registry *r, struct hcb_callback *cb, hcb_said_fn 
     if (!differs && !cb->failed) { /* back to what runs */
         free(cb->pending);
         cb->pending = NULL;
+        hcb_callback_touch(cb);
         return 0;
     }
     int status = load_again(r, cb, &fault);

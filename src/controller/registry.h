@@ -8,6 +8,7 @@
 struct hcb_registry {
     struct hcb_callback **v; /* in order of loading */
     size_t n, cap;
+    bool relisted; /* which there are, or what waits behind one, is not what the state says */
     struct hcb_world world;
 };
 

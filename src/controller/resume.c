@@ -192,6 +192,6 @@ int hcb_resume(struct hotcb *h)
         resume_entry(h, &all[i]);
     release_all(all, n);
     hcb_value_release(&h->before);
-    h->changed = true;
+    h->changed = h->state.due = true;
     return (int)n;
 }

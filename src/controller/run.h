@@ -94,7 +94,14 @@ struct hotcb {
     struct hcb_buf config_new;  /* what a look reads */
     char *config_dir;
     char *config_error;
-    bool state_trouble, status_trouble;
+    bool status_trouble;
+    struct {                /* hotcb.state.json as it was written last */
+        bool trouble;       /* it could not be */
+        bool due;           /* all of it is to be written */
+        struct hcb_sig sig;
+        struct hcb_commands_place place;
+        int64_t ledger_bytes;
+    } state;
 
     struct hcb_registry registry;
     struct hcb_rounds rounds;
@@ -115,7 +122,10 @@ struct hotcb {
     int waited;                /* and at how many looks */
     int64_t unfinished;        /* size of the command file whose last line was complained of */
 
-    int64_t started_ns, last_status_ns, last_lock_ns;
+    int64_t started_ns, next_beat_ns, last_lock_ns;
+    int64_t written;       /* bytes of status and state so far */
+    double command_credit; /* how many more of them the host's own commands may cause, */
+    int64_t credit_ns;     /* as of this time */
     double started_wall;
     int64_t looks;
     int64_t rate_ns, rate_step; /* the sample that the rate is taken from */
@@ -158,6 +168,7 @@ bool hcb_may_take(struct hotcb *h, int taken, int loads_left);
 
 /* Status, ledger, state: in this order, see ledger.h. */
 void hcb_publish(struct hotcb *h);
+void hcb_publish_command(struct hotcb *h); /* the same after a command of the host's: or later */
 /* Of a forked child, whose handle does nothing from then on; a load where it is none. */
 bool hcb_ask_is_child(struct hotcb *h);
 static inline bool hcb_is_child(struct hotcb *h)
@@ -190,6 +201,7 @@ void hcb_callbacks_json(struct hcb_buf *b, const struct hotcb *h);
 
 /* state.c */
 bool hcb_state_write(struct hotcb *h); /* false: not written; said once while it lasts */
+void hcb_state_save(struct hotcb *h);  /* writes what of it has changed */
 /* Reads hotcb.state.json into commands.place and h->before; *ledger_bytes comes with it.
  * A file that is not there or damaged is as good as none: the ledger knows the rest. But
  * one that cannot be read now is a failure where it is to be resumed from. */

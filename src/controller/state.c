@@ -1,24 +1,27 @@
-/* hotcb.state.json: what a restart needs to know. */
+/* hotcb.state.json: what a restart needs to know. The place in the command file and in the
+ * ledger stands at the beginning, in fields of a width of their own: where nothing else has
+ * changed, only they are written, over themselves. All of it is written, aside, when a
+ * callback, what is wanted of one, or hotcb.yaml has changed, at a checkpoint and at the end. */
 #include "base/json.h"
 #include "controller/exact.h"
 #include "controller/run.h"
 #include <string.h>
 
 #define STATE_BYTES (64 << 20)
+#define LEDGER_BYTES (64 << 10) /* so much more of it may have to be read by the next process */
 
-static void put_place(struct hcb_buf *b, const struct hcb_commands *c)
+/* Is within one sector of a disk, so that it is never half there. */
+static void put_place(struct hcb_buf *b, const struct hotcb *h)
 {
+    const struct hcb_commands_place *place = &h->commands.place;
     char fingerprint[HCB_SHA256_HEX];
-    hcb_sha256_hex(c->place.fingerprint, fingerprint);
-    hcb_json_key(b, "commands");
-    hcb_json_open(b, '{');
-    hcb_json_put_str(b, "path", c->path);
-    hcb_json_put_int(b, "offset", c->place.offset);
-    hcb_json_put_int(b, "lines", c->place.lines);
-    hcb_json_put_int(b, "count", c->place.count);
-    hcb_json_put_int(b, "tail", c->place.tail);
-    hcb_json_put_str(b, "fingerprint", fingerprint);
-    hcb_json_close(b, '}');
+    hcb_sha256_hex(place->fingerprint, fingerprint);
+    hcb_buf_printf(b, "{\"format\":1,\"ledger_bytes\":%-20lld,\"seq\":%-20lld,\"commands\":{"
+                   "\"offset\":%-20lld,\"lines\":%-20lld,\"count\":%-20lld,\"tail\":%-20lld,"
+                   "\"fingerprint\":\"%s\"",
+                   (long long)h->ledger.bytes, (long long)h->ledger.seq,
+                   (long long)place->offset, (long long)place->lines, (long long)place->count,
+                   (long long)place->tail, fingerprint);
 }
 
 static void put_target(struct hcb_buf *b, const struct hcb_target *target)
@@ -48,11 +51,12 @@ static void put_exact(struct hcb_buf *b, const char *key, const struct hcb_value
 }
 
 /* What YAML wants in the place of a callback outlives it. */
-static const struct hcb_callback *wanted(const struct hcb_callback *cb)
+static struct hcb_callback *wanted(struct hcb_callback *cb)
 {
     return cb->heir ? cb->heir : cb;
 }
 
+/* But for its counters, which follow. */
 static void put_entry(struct hcb_buf *b, const struct hcb_callback *cb)
 {
     hcb_json_open(b, '{');
@@ -63,10 +67,60 @@ static void put_entry(struct hcb_buf *b, const struct hcb_callback *cb)
     put_exact(b, "init", &cb->init);
     put_exact(b, "params", &cb->set);
     hcb_json_put_value(b, "limits", &cb->limits_given);
+    put_exact(b, "saved", &cb->saved);
+}
+
+/* Makes its piece what is so now, in text that is used for nothing else; true if it is
+ * another one than before. */
+static bool renew(struct hcb_buf *text, struct hcb_callback *cb)
+{
+    if (cb->state.holds)
+        return false;
+    hcb_buf_reset(text);
+    put_entry(text, cb);
+    return text->oom || hcb_piece_keep(&cb->state, text->data, text->len);
+}
+
+static void put_callback(struct hcb_buf *b, struct hcb_callback *cb)
+{
+    if (cb->state.holds)
+        hcb_json_raw(b, cb->state.text, cb->state.n);
+    else
+        put_entry(b, cb);
     hcb_json_put_int(b, "calls", cb->calls);
     hcb_json_put_int(b, "failures", cb->failed_calls);
-    put_exact(b, "saved", &cb->saved);
     hcb_json_close(b, '}');
+}
+
+static void put_all(struct hcb_buf *b, const struct hotcb *h)
+{
+    put_place(b, h);
+    hcb_json_put_str(b, "path", h->commands.path);
+    hcb_json_close(b, '}');
+    hcb_json_put_str(b, "run", h->run);
+    if (h->has_step)
+        hcb_json_put_int(b, "step", h->step);
+    else
+        hcb_json_put_null(b, "step");
+    hcb_json_key(b, "config"); /* hotcb.yaml as last read */
+    hcb_json_text(b, hcb_buf_text(&h->config_text), h->config_text.len);
+    hcb_json_key(b, "registry");
+    hcb_json_open(b, '[');
+    for (size_t i = 0; i < h->registry.n; i++)
+        put_callback(b, wanted(h->registry.v[i]));
+    hcb_json_close(b, ']');
+    hcb_json_key(b, "timers");
+    hcb_json_open(b, '[');
+    hcb_json_close(b, ']');
+    hcb_json_close(b, '}');
+    hcb_buf_char(b, '\n');
+}
+
+static void note_written(struct hotcb *h)
+{
+    h->state.place = h->commands.place;
+    h->state.ledger_bytes = h->ledger.bytes;
+    hcb_sig_get(h->dir.state, &h->state.sig);
 }
 
 /* What is to be resumed is in the file alone until it was. */
@@ -77,35 +131,64 @@ bool hcb_state_write(struct hotcb *h)
     if (h->resume)
         return false;
     hcb_buf_reset(b);
-    hcb_json_open(b, '{');
-    hcb_json_put_int(b, "format", 1);
-    hcb_json_put_str(b, "run", h->run);
-    if (h->has_step)
-        hcb_json_put_int(b, "step", h->step);
-    else
-        hcb_json_put_null(b, "step");
-    put_place(b, &h->commands);
-    hcb_json_put_int(b, "ledger_bytes", h->ledger.bytes);
-    hcb_json_put_int(b, "seq", h->ledger.seq);
-    hcb_json_key(b, "config"); /* hotcb.yaml as last read */
-    hcb_json_text(b, hcb_buf_text(&h->config_text), h->config_text.len);
-    hcb_json_key(b, "registry");
-    hcb_json_open(b, '[');
-    for (size_t i = 0; i < h->registry.n; i++)
-        put_entry(b, wanted(h->registry.v[i]));
-    hcb_json_close(b, ']');
-    hcb_json_key(b, "timers");
-    hcb_json_open(b, '[');
-    hcb_json_close(b, ']');
-    hcb_json_close(b, '}');
-    hcb_buf_char(b, '\n');
+    put_all(b, h);
     int status = b->oom ? hcb_fail_nomem(&err)
                         : hcb_file_replace(h->dir.state, b->data, b->len, &err);
-    if (status < 0 && !h->state_trouble)
+    if (status < 0 && !h->state.trouble)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s; the ledger still knows what was answered",
                 err.text);
-    h->state_trouble = status < 0;
-    return status == 0;
+    h->state.trouble = h->state.due = status < 0;
+    h->written += (int64_t)b->len;
+    h->registry.relisted = h->registry.world.saved = false;
+    if (status < 0)
+        return false;
+    note_written(h);
+    h->state.due = h->state.sig.size != (int64_t)b->len; /* somebody else has written there */
+    return true;
+}
+
+/* Whether the file says something of the callbacks that is not so any more. */
+static bool has_changed(struct hotcb *h)
+{
+    bool changed = h->state.due || h->registry.relisted || h->registry.world.saved;
+    for (size_t i = 0; i < h->registry.n; i++)
+        changed |= renew(&h->text, wanted(h->registry.v[i]));
+    return changed;
+}
+
+/* The lines of the ledger since then answer no command, or the place would be another; but
+ * the next process has to read them. */
+static bool is_recent(const struct hotcb *h)
+{
+    int64_t since = h->ledger.bytes - h->state.ledger_bytes;
+    return memcmp(&h->state.place, &h->commands.place, sizeof h->state.place) == 0 &&
+           since >= 0 && since <= LEDGER_BYTES;
+}
+
+static bool write_place(struct hotcb *h)
+{
+    hcb_buf_reset(&h->text);
+    put_place(&h->text, h);
+    if (h->text.oom || !hcb_file_patch(h->dir.state, &h->state.sig, h->text.data, h->text.len))
+        return false;
+    note_written(h);
+    return true;
+}
+
+void hcb_state_save(struct hotcb *h)
+{
+    struct hcb_sig now;
+    if (h->resume)
+        return;
+    bool whole = has_changed(h);
+    h->state.due = whole; /* it stays so until it is written */
+    if (!whole && is_recent(h)) {
+        hcb_sig_get(h->dir.state, &now); /* it may have been removed, or replaced */
+        if (hcb_sig_same(&now, &h->state.sig))
+            return;
+    }
+    if (whole || !write_place(h))
+        hcb_state_write(h);
 }
 
 static bool read_hex(const char *hex, unsigned char *out, size_t n)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define RATE_INTERVAL_NS 1000000000
+#define BEAT_INTERVAL_NS 250000000
 
 static void step_field(struct hcb_buf *b, const char *key, bool has, int64_t step)
 {
@@ -85,21 +86,36 @@ static void put_limits(struct hcb_buf *b, const struct hcb_limits *limits)
     hcb_json_close(b, '}');
 }
 
-static void put_counters(struct hcb_buf *b, const struct hcb_callback *cb)
+/* A script takes or gives back memory only when it runs, and that costs time, or touches. */
+static bool counts_hold(const struct hcb_counts *c, const struct hcb_callback *cb)
 {
-    hcb_json_put_int(b, "calls", cb->calls);
-    hcb_json_put_int(b, "failures", cb->failed_calls);
-    if (cb->calls > 0)
-        hcb_json_put_real(b, "us_per_call", rounded((double)cb->cost_ns / 1e3 / (double)cb->calls));
+    return c->calls == cb->calls && c->failures == cb->failed_calls && c->cost_ns == cb->cost_ns;
+}
+
+static struct hcb_counts counts_of(const struct hcb_callback *cb)
+{
+    return (struct hcb_counts){
+        .calls = cb->calls, .failures = cb->failed_calls, .cost_ns = cb->cost_ns,
+        .memory = cb->script ? hcb_script_memory(cb->script) : 0,
+    };
+}
+
+static void put_counts(struct hcb_buf *b, const struct hcb_callback *cb,
+                       const struct hcb_counts *c)
+{
+    hcb_json_put_int(b, "calls", c->calls);
+    hcb_json_put_int(b, "failures", c->failures);
+    if (c->calls > 0)
+        hcb_json_put_real(b, "us_per_call", rounded((double)c->cost_ns / 1e3 / (double)c->calls));
     else
         hcb_json_put_null(b, "us_per_call");
     if (cb->script)
-        hcb_json_put_real(b, "memory_kb", rounded((double)hcb_script_memory(cb->script) / 1024));
+        hcb_json_put_real(b, "memory_kb", rounded((double)c->memory / 1024));
     else
         hcb_json_put_null(b, "memory_kb");
 }
 
-static void put_callback(struct hcb_buf *b, const struct hotcb *h, const struct hcb_callback *cb)
+static void put_head(struct hcb_buf *b, const struct hcb_callback *cb)
 {
     char sum[HCB_SHA256_HEX];
     hcb_sha256_hex(cb->sum, sum);
@@ -114,7 +130,10 @@ static void put_callback(struct hcb_buf *b, const struct hotcb *h, const struct 
     hcb_json_put_str(b, "sha256", cb->script ? sum : NULL);
     hcb_json_put_int(b, "version", cb->version);
     hcb_json_put_str(b, "origin", hcb_origin_name(cb->origin));
-    put_counters(b, cb);
+}
+
+static void put_tail(struct hcb_buf *b, const struct hotcb *h, const struct hcb_callback *cb)
+{
     put_params(b, cb);
     hcb_json_put_str(b, "schedule", cb->script ? hcb_script_schedule(cb->script) : NULL);
     put_events(b, h, cb);
@@ -125,11 +144,58 @@ static void put_callback(struct hcb_buf *b, const struct hotcb *h, const struct 
     hcb_json_close(b, '}');
 }
 
+/* Of a piece that holds, only the counts are written anew. */
+static void renew(struct hcb_buf *b, const struct hotcb *h, const struct hcb_callback *cb,
+                  struct hcb_piece *p, bool holds)
+{
+    hcb_json_raw(b, "", 0);
+    size_t start = b->len;
+    if (holds)
+        hcb_buf_add(b, p->text, p->from);
+    else
+        put_head(b, cb);
+    size_t from = b->len - start;
+    put_counts(b, cb, &p->counts);
+    size_t to = b->len - start;
+    if (holds)
+        hcb_buf_add(b, p->text + p->to, p->n - p->to);
+    else
+        put_tail(b, h, cb);
+    if (!b->oom)
+        hcb_piece_keep(p, b->data + start, b->len - start);
+    p->from = from;
+    p->to = to;
+}
+
+static void put_callback(struct hcb_buf *b, const struct hotcb *h, struct hcb_callback *cb,
+                         int seen)
+{
+    struct hcb_piece *p = &cb->status;
+    bool holds = p->holds && p->seen == seen;
+    if (holds && counts_hold(&p->counts, cb)) {
+        hcb_json_raw(b, p->text, p->n);
+        return;
+    }
+    p->counts = counts_of(cb);
+    p->seen = seen;
+    p->holds = false;
+    renew(b, h, cb, p, holds);
+}
+
+static int count_seen(const struct hcb_events *events)
+{
+    int n = 0;
+    for (int id = 0; id < events->n; id++)
+        n += events->seen[id];
+    return n;
+}
+
 void hcb_callbacks_json(struct hcb_buf *b, const struct hotcb *h)
 {
+    int seen = count_seen(&h->registry.world.events); /* the others are waited for */
     hcb_json_open(b, '[');
     for (size_t i = 0; i < h->registry.n; i++)
-        put_callback(b, h, h->registry.v[i]);
+        put_callback(b, h, h->registry.v[i], seen);
     hcb_json_close(b, ']');
 }
 
@@ -239,6 +305,13 @@ static void put_last(struct hcb_buf *b, const struct hotcb *h)
     hcb_json_close(b, '}');
 }
 
+/* Of a large run the status is written less often, where nothing asks for it. */
+static void plan_beat(struct hotcb *h, int64_t now_ns)
+{
+    int64_t wait_ns = (int64_t)h->text.len * INT64_C(1000000000) / HOTCB_BEAT_BYTES;
+    h->next_beat_ns = now_ns + (wait_ns > BEAT_INTERVAL_NS ? wait_ns : BEAT_INTERVAL_NS);
+}
+
 void hcb_status_write(struct hotcb *h, const char *state)
 {
     struct hcb_buf *b = &h->text;
@@ -255,10 +328,11 @@ void hcb_status_write(struct hotcb *h, const char *state)
     hcb_callbacks_json(b, h);
     hcb_json_close(b, '}');
     hcb_buf_char(b, '\n');
-    h->last_status_ns = now_ns;
+    plan_beat(h, now_ns);
     int status = b->oom ? hcb_fail_nomem(&err)
                         : hcb_file_refresh(h->dir.status, b->data, b->len, &err);
     if (status < 0 && !h->status_trouble)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s; it is tried again", err.text);
     h->status_trouble = status < 0;
+    h->written += (int64_t)b->len;
 }

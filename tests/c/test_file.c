@@ -147,6 +147,30 @@ static void test_replace(void **state)
     check_replace(hcb_file_refresh, "fleeting");
 }
 
+/* The beginning is written over only in a file that is the known one, still. */
+static void test_patch(void **state)
+{
+    struct hcb_sig known, none = {0};
+    (void)state;
+    scratch_write(scratch("f"), "0123456789");
+    hcb_sig_get(scratch("f"), &known);
+    assert_true(hcb_file_patch(scratch("f"), &known, "abc", 3));
+    assert_file("f", "abc3456789");
+    assert_false(hcb_file_patch(scratch("f"), &none, "xyz", 3));
+    hcb_sig_get(scratch("f"), &known);
+    scratch_write(scratch("f"), "another");
+    assert_false(hcb_file_patch(scratch("f"), &known, "xyz", 3));
+    hcb_sig_get(scratch("f"), &known);
+    scratch_replace(scratch("f"), "another");
+    assert_false(hcb_file_patch(scratch("f"), &known, "xyz", 3));
+    hcb_sig_get(scratch("f"), &known);
+    assert_int_equal(symlink("f", scratch("link")), 0);
+    assert_false(hcb_file_patch(scratch("link"), &known, "xyz", 3));
+    assert_false(hcb_file_patch(scratch("none"), &known, "xyz", 3));
+    assert_false(file_exists("none"));
+    assert_file("f", "another");
+}
+
 /* What an earlier process of the same pid, or somebody unkind, left aside. */
 static void test_replace_over_an_old_aside(void **state)
 {
@@ -271,7 +295,7 @@ int main(void)
         cmocka_unit_test(test_read_of_unknown_size),
         WITH_SCRATCH(test_append),
         WITH_SCRATCH(test_links_are_not_written_through),
-        WITH_SCRATCH(test_replace),
+        WITH_SCRATCH(test_replace), WITH_SCRATCH(test_patch),
         WITH_SCRATCH(test_replace_over_an_old_aside),
         WITH_SCRATCH(test_a_torn_write_is_taken_back),
         WITH_SCRATCH(test_touch),

@@ -113,10 +113,10 @@ static bool restart_commands(struct hotcb *h)
 
 static void say_repeated(struct hotcb *h)
 {
-    if (h->commands.more)
-        return;
     if (h->repeated > 0)
         h->changed = true; /* no line of the ledger says how far it has come */
+    if (h->commands.more)
+        return;
     if (h->repeated > 0)
         hcb_log(&h->log, HOTCB_INFO, NULL, "%lld commands in it were answered before and are not "
                 "executed again", (long long)h->repeated);

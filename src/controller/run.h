@@ -100,6 +100,7 @@ struct hotcb {
         bool due;           /* all of it is to be written */
         struct hcb_sig sig;
         struct hcb_commands_place place;
+        bool again;
         int64_t ledger_bytes;
     } state;
 

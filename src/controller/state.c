@@ -10,6 +10,12 @@
 #define STATE_BYTES (64 << 20)
 #define LEDGER_BYTES (64 << 10) /* so much more of it may have to be read by the next process */
 
+/* Commands that stand in the ledger are not executed again, since the file is another one. */
+static bool reads_again(const struct hotcb *h)
+{
+    return h->restarting || h->answered.n > 0;
+}
+
 /* Is within one sector of a disk, so that it is never half there. */
 static void put_place(struct hcb_buf *b, const struct hotcb *h)
 {
@@ -18,10 +24,10 @@ static void put_place(struct hcb_buf *b, const struct hotcb *h)
     hcb_sha256_hex(place->fingerprint, fingerprint);
     hcb_buf_printf(b, "{\"format\":1,\"ledger_bytes\":%-20lld,\"seq\":%-20lld,\"commands\":{"
                    "\"offset\":%-20lld,\"lines\":%-20lld,\"count\":%-20lld,\"tail\":%-20lld,"
-                   "\"fingerprint\":\"%s\"",
+                   "\"again\":%-5s,\"fingerprint\":\"%s\"",
                    (long long)h->ledger.bytes, (long long)h->ledger.seq,
                    (long long)place->offset, (long long)place->lines, (long long)place->count,
-                   (long long)place->tail, fingerprint);
+                   (long long)place->tail, reads_again(h) ? "true" : "false", fingerprint);
 }
 
 static void put_target(struct hcb_buf *b, const struct hcb_target *target)
@@ -119,6 +125,7 @@ static void put_all(struct hcb_buf *b, const struct hotcb *h)
 static void note_written(struct hotcb *h)
 {
     h->state.place = h->commands.place;
+    h->state.again = reads_again(h);
     h->state.ledger_bytes = h->ledger.bytes;
     hcb_sig_get(h->dir.state, &h->state.sig);
 }
@@ -162,7 +169,7 @@ static bool is_recent(const struct hotcb *h)
 {
     int64_t since = h->ledger.bytes - h->state.ledger_bytes;
     return memcmp(&h->state.place, &h->commands.place, sizeof h->state.place) == 0 &&
-           since >= 0 && since <= LEDGER_BYTES;
+           h->state.again == reads_again(h) && since >= 0 && since <= LEDGER_BYTES;
 }
 
 static bool write_place(struct hotcb *h)
@@ -215,8 +222,10 @@ static void read_place(struct hotcb *h, const struct hcb_value *state)
     bool sane = place.offset >= 0 && place.tail >= 0 && place.tail <= place.offset &&
                 read_hex(hcb_map_text(c, "fingerprint", NULL), place.fingerprint,
                          sizeof place.fingerprint);
-    if (sane)
-        h->commands.place = place;
+    if (!sane)
+        return;
+    h->commands.place = place;
+    h->restarting = hcb_map_bool(c, "again", false);
 }
 
 int hcb_state_read(struct hotcb *h, int64_t *ledger_bytes, struct hcb_err *err)

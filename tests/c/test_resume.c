@@ -286,6 +286,52 @@ static void test_resume_from_nothing(void **state)
     }
 }
 
+/* ---- a command file that was edited ------------------------------------------------- */
+
+#define REPEATED (HOTCB_LOOK_OPS + 50)
+
+static void write_commands(const char *before)
+{
+    struct hcb_buf text = {0};
+    hcb_buf_str(&text, before);
+    for (int i = 0; i < REPEATED; i++)
+        hcb_buf_printf(&text, "{\"op\":\"enable\",\"id\":\"a\",\"cmd\":\"n%d\"}\n", i);
+    scratch_replace(run_path("hotcb.commands.jsonl"), hcb_buf_text(&text));
+    hcb_buf_release(&text);
+}
+
+static void edit_and_look(struct run *r, int looks)
+{
+    run_load(r, "a", "function handle() end");
+    write_commands("");
+    run_steps(r, 0, 4);
+    write_commands("\n");
+    run_steps(r, 5, 4 + looks);
+}
+
+static void edited_read_in_part(struct run *r) { edit_and_look(r, 1); }
+static void edited_read(struct run *r) { edit_and_look(r, 4); }
+
+/* What it repeats is not executed again, wherever the process was killed. */
+static void test_edited_commands(void **state)
+{
+    static void (*const ways[])(struct run *) = {edited_read_in_part, edited_read};
+    (void)state;
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+        struct run r;
+        mkdir(scratch("run"), 0777);
+        unlink(run_path("hotcb.applied.jsonl"));
+        unlink(run_path("hotcb.state.json"));
+        killed(ways[i]);
+        run_start(&r);
+        run_steps(&r, 0, 5);
+        char *ledger = file_read("run/hotcb.applied.jsonl");
+        assert_int_equal(count_of(ledger, "\"origin\":\"command\""), REPEATED);
+        free(ledger);
+        run_release(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +345,7 @@ int main(void)
         WITH_SCRATCH(test_resume_with_yaml),
         WITH_SCRATCH(test_resume_with_other_files),
         WITH_SCRATCH(test_resume_from_nothing),
+        WITH_SCRATCH(test_edited_commands),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

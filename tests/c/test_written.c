@@ -270,7 +270,7 @@ static void load_many(struct run *r, int n)
 /* Each would write what is as long as all before it. */
 static void test_many_commands_of_the_host(void **state)
 {
-    enum { N = 600 };
+    enum { N = 400 };
     struct run r;
     (void)state;
     run_init(&r);
@@ -305,7 +305,7 @@ static void test_bytes_of_beats(void **state)
     run_init(&r);
     r.opt.log_level = HOTCB_WARN;
     run_open(&r);
-    load_many(&r, 600);
+    load_many(&r, 400);
     run_steps(&r, 0, 0);
     char *status = file_read("run/hotcb.status.json");
     int64_t size = (int64_t)strlen(status), looks = 0;

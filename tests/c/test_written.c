@@ -217,6 +217,7 @@ static void check_state(struct run *r, int64_t lines)
     if (hcb_json_parse(text, strlen(text), &v, &err) < 0)
         fail_msg("%s: %s", err.text, text);
     const struct hcb_value *place = hcb_map_get(&v, "commands");
+    assert_true(strstr(text, "\"path\":") - text <= 512); /* what is written over itself */
     assert_int_equal(hcb_map_int(place, "offset", -1), strlen(commands));
     assert_int_equal(hcb_map_int(place, "lines", -1), lines);
     assert_int_equal(hcb_map_get(&v, "registry")->u.list.n, hcb_map_get(run_status(r),

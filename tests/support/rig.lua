@@ -247,6 +247,20 @@ function Rig:tool_alone(...)
   return self:start_tool(opts, ...).collect()
 end
 
+-- One step, in which the host takes in what was sent. A file has grown a moment before its
+-- writer has done, and before the kernel tells of it: then the next step is the one.
+local function step_with_news(r)
+  local before = shell.size(r:path("hotcb.applied.jsonl"))
+  local step
+  for _ = 1, 5 do
+    step = r.host.next_step
+    r:apply()
+    if shell.size(r:path("hotcb.applied.jsonl")) > before then break end
+    shell.sleep(0.02)
+  end
+  return step
+end
+
 -- Runs the tool, and lets the host take one step when the tool has sent its
 -- command; .step is that step (nil if it sent none, or had ended before).
 function Rig:tool_with(opts, ...)
@@ -255,11 +269,7 @@ function Rig:tool_with(opts, ...)
   shell.wait("the tool to send or to end", function()
     return job.done() or shell.size(self:path("hotcb.commands.jsonl")) > before
   end)
-  local step
-  if not job.done() then
-    step = self.host.next_step
-    self:apply()
-  end
+  local step = not job.done() and step_with_news(self) or nil
   local answer = job.collect()
   answer.step = step
   return answer

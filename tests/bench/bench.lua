@@ -262,8 +262,9 @@ end
 
 -- What notices changes without a stat is to be as much faster.
 local function goal_of(row)
-  local method = row.noticing and
-    output_of("cat %s/on/*.looking.100.every/hotcb.status.json", scratch):match('"method":"([^"]+)"')
+  local status = row.noticing and
+    output_of("cat %s/on/*.looking.100.every/hotcb.status.json", scratch)
+  local method = status and status:match('"method":"([^"]+)"')
   return method and method ~= "stat" and row.noticing or row[5]
 end
 

@@ -9,7 +9,8 @@ local function traced(applies, poll_ms, env)
   local out = r.dir .. "/trace"
   local host = shell.quote(os.getenv("HOTCB_TEST_HOST"))
   -- (The leak sanitizer cannot work in a process that is traced.)
-  local command = "printf 'apply 1\\napply %d\\nquit\\n' | ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 " ..
+  local command = "printf 'apply 1\\napply %d\\nquit\\n' | " ..
+    "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 " ..
     "strace -f -qq -c -o %s env %s %s %s --poll-ms %d > /dev/null"
   local dir = shell.quote(r.dir .. "/traced")
   shell.must(command:format(applies, shell.quote(out), env or "", host, dir, poll_ms))

@@ -190,13 +190,14 @@ HOTCB_API void hotcb_close(hotcb *h);
  *
  * Costs, when no look is due and no callback is: a few nanoseconds and no
  * system call. A look that finds nothing new costs one system call where the
- * kernel tells of changes, else a stat for each watched file; "method" in
- * hotcb.status.json says "inotify+stat" or "stat". Told of are files on the usual
- * local file systems, that are no links and have one name; all others are looked
- * at by stat at each look, and so is each file once a second in any case (of more
- * than 64 callbacks, at least 64 a look), for changes that the kernel does not
- * tell of. A file that changed, and is not told of, is compared again for two
- * seconds: all of them together at most 256 KiB a look, in turn.
+ * kernel tells of changes (a run takes one inotify instance, where it can have
+ * one), else a stat for each watched file; "method" in hotcb.status.json says
+ * "inotify+stat" or "stat". Told of are files on the usual local file systems
+ * that are no links and have one name; all others are looked at by stat at each
+ * look, and so is each file once a second in any case (of more than 64 callbacks
+ * at least those of 64 a look), for changes that the kernel does not tell of. A
+ * file that changed, and is not told of, is compared again for two seconds: all
+ * of them together at most 256 KiB a look, in turn.
  *
  * What one look takes in is limited as follows; the rest is taken in by the
  * applies that come next, in the same order, whether or not a look is due. */

@@ -114,7 +114,8 @@ static int copy_places(struct hotcb *h, const hotcb_options *opt)
     w->user = h;
     hcb_events_init(&w->events);
     w->pool = hcb_pool_new();
-    return h->framework && w->pool && (w->places.search_path || !path) ? 0 : hcb_fail_nomem(&h->err);
+    bool ok = h->framework && w->pool && (w->places.search_path || !path);
+    return ok ? 0 : hcb_fail_nomem(&h->err);
 }
 
 static int64_t or_default(int64_t given, int64_t usual)

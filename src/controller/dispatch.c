@@ -80,7 +80,6 @@ struct calls {
     struct hcb_callback *due; /* that was asked last, and is called */
     bool calling;             /* a call of it goes on */
     int64_t begin_ns;         /* 0: it is not timed */
-    struct hcb_fault *fault;
 };
 
 /* A clock costs more than an empty call: of a callback's calls the first ones are timed, and
@@ -100,7 +99,7 @@ static void time_call(struct calls *c)
 static int handle(struct hcb_round *round, struct calls *c)
 {
     const char *name = c->h->registry.world.events.names[c->event];
-    return hcb_script_handle(round, c->due->script, name, c->env, c->fault);
+    return hcb_script_handle(round, c->due->script, name, c->env, &c->h->fault);
 }
 
 static void end_call(struct calls *c, int status)
@@ -112,7 +111,7 @@ static void end_call(struct calls *c, int status)
     if (hcb_effects_any(&h->registry.world.effects))
         hcb_carry_out(h, c->due, status == 0);
     if (status < 0)
-        failed(h, c->due, c->fault, c->event);
+        failed(h, c->due, &h->fault, c->event);
     if (c->begin_ns)
         time_call(c);
     else
@@ -127,7 +126,7 @@ static void call(struct hcb_round *round, struct calls *c)
     c->calling = true;
     int status = handle(round, c);
     if (status == HCB_SCRIPT_DEAD) {
-        status = revive(c->h, cb, c->env, c->fault);
+        status = revive(c->h, cb, c->env, &c->h->fault);
         status = status == 0 ? handle(round, c) : -1;
     }
     end_call(c, status);
@@ -174,7 +173,6 @@ static void call_all(struct hotcb *h, struct hotcb_env *env, int id, int64_t ste
     c.backwards = backwards;
     c.i = 0;
     c.calling = false;
-    c.fault = &h->fault;
     if (!next_due(&c))
         return;
     refresh_guard(h);
@@ -197,11 +195,10 @@ static void attach_fresh(struct hotcb *h, struct hotcb_env *env, int event)
     }
 }
 
-/* The step that schedules count by: the host's, or else how often the event came. */
 static int64_t count_step(struct hotcb *h, const struct hotcb_env *env, int slot, bool *backwards)
 {
     struct hcb_world *w = &h->registry.world;
-    int64_t step = env->has_step ? env->step : h->counts[slot];
+    int64_t step = hcb_event_step(h, env, slot);
     h->counts[slot]++;
     *backwards = w->has_last[slot] && step < w->last_step[slot];
     w->has_last[slot] = true;

@@ -496,7 +496,7 @@ static bool is_idle(struct hotcb *h, struct hotcb_env *env, int id)
 {
     struct hcb_world *w = &h->registry.world;
     int slot = h->plans[id].slot;
-    int64_t step = slot < 0 ? INT64_MIN : env->has_step ? env->step : h->counts[slot];
+    int64_t step = slot < 0 ? INT64_MIN : hcb_event_step(h, env, slot);
     if (!hcb_is_for_nobody(h, id, step) || (slot >= 0 && step < w->last_step[slot]) ||
         w->fresh || env->refusals.len > 0)
         return false;

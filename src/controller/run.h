@@ -196,6 +196,12 @@ static inline bool hcb_is_for_nobody(const struct hotcb *h, int id, int64_t step
     return (h->planned >> id & 1) && !h->changed && !plan->always && step < plan->next;
 }
 
+/* The step that schedules count a step event by: the host's, or else how often it came. */
+static inline int64_t hcb_event_step(const struct hotcb *h, const struct hotcb_env *env, int slot)
+{
+    return env->has_step ? env->step : h->counts[slot];
+}
+
 /* status.c */
 void hcb_status_write(struct hotcb *h, const char *state);
 void hcb_callbacks_json(struct hcb_buf *b, const struct hotcb *h);

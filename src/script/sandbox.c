@@ -232,7 +232,7 @@ void hcb_sandbox_back(lua_State *L)
 bool hcb_sandbox_deep(lua_State *L)
 {
     char here;
-    ptrdiff_t used = sandbox_of(L)->entry - &here;
+    ptrdiff_t used = (const char *)sandbox_of(L)->run - &here; /* where the round was begun */
     return used > DEEP_BYTES || used < -DEEP_BYTES;
 }
 
@@ -437,13 +437,11 @@ static int refuse_stack(struct hcb_fault *fault)
                          hcb_guard_stack_left() >> 10, HCB_GUARD_STACK >> 10);
 }
 
-int hcb_round_refuse(const struct hcb_round *round, const struct hcb_sandbox *sb,
-                     struct hcb_fault *fault)
+int hcb_round_refuse(const struct hcb_sandbox *sb, struct hcb_fault *fault)
 {
     hcb_fault_clear(fault);
     if (sb->dead != HCB_FINE)
         return hcb_fault_set(fault, sb->dead, "the script was stopped before");
-    (void)round;
     return refuse_stack(fault);
 }
 
@@ -525,14 +523,13 @@ void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out)
 
 static void landed(struct hcb_round *round, int how)
 {
-    struct hcb_sandbox *sb = round->in;
+    struct hcb_sandbox *sb = round->run.user;
     if (how == JUMP_LATE)
         hcb_guard_landed(&round->run);
     else
         hcb_guard_leave(&round->run);
     drop(sb, how);
     sb->run = NULL;
-    round->in = NULL;
     if (sb->dropped)
         sb->dropped(sb->owner);
 }
@@ -549,7 +546,6 @@ static __attribute__((noinline)) void go(struct hcb_round *round, hcb_round_fn *
 void hcb_sandbox_round(hcb_round_fn *body, void *user)
 {
     struct hcb_round round;
-    round.in = NULL;
     round.run.stop = on_late;
     round.guard = hcb_guard_open(&round.run);
     begin_locale();

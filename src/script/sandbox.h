@@ -36,7 +36,6 @@ struct hcb_sandbox {
     int64_t budget_ns, tick_ns; /* of CPU time, a call; see guard.h */
     struct hcb_run *run; /* that goes on, or NULL */
     struct hcb_fault *fault; /* of it */
-    const char *entry;   /* its place on the C stack */
     int64_t deadline_ns; /* where it is counted: of CPU time; 0 until the clock is first read */
 
     lua_State *volatile running; /* the coroutine, or L */
@@ -74,9 +73,8 @@ int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg,
  * set up for itself (the guard, the place where a call that is broken off lands, the
  * locale) is set up once. They nest. */
 struct hcb_round {
-    struct hcb_run run;
+    struct hcb_run run; /* its user is the sandbox whose call goes on, or was the last */
     enum hcb_guard guard;
-    struct hcb_sandbox *in; /* whose call goes on, or NULL */
 };
 
 /* Runs body(round, user), in which calls are made. A call that is broken off unwinds the body,
@@ -132,8 +130,7 @@ bool hcb_sandbox_deep(lua_State *L);
 
 /* ---- the inside of a call ---------------------------------------------------- */
 
-int hcb_round_refuse(const struct hcb_round *round, const struct hcb_sandbox *sb,
-                     struct hcb_fault *fault);
+int hcb_round_refuse(const struct hcb_sandbox *sb, struct hcb_fault *fault);
 void hcb_round_count(struct hcb_sandbox *sb, bool counting);
 int hcb_round_fail(struct hcb_sandbox *sb, int status);
 
@@ -141,15 +138,13 @@ static inline int hcb_round_enter(struct hcb_round *round, struct hcb_sandbox *s
                                   struct hcb_fault *fault)
 {
     if (sb->dead != HCB_FINE || round->guard == HCB_GUARD_NO_STACK)
-        return hcb_round_refuse(round, sb, fault);
+        return hcb_round_refuse(sb, fault);
     hcb_fault_clear(fault);
-    round->in = sb;
     round->run.user = sb;
     round->run.budget_ns = sb->budget_ns;
     round->run.tick_ns = sb->tick_ns;
     sb->run = &round->run;
     sb->fault = fault;
-    sb->entry = (const char *)round;
     sb->deadline_ns = 0;
     sb->reason = HCB_RUNTIME;
     bool counting = !hcb_guard_enter(&round->run) && HCB_GUARDED;
@@ -165,7 +160,6 @@ static inline int hcb_round_leave(struct hcb_round *round, struct hcb_sandbox *s
     if (status != LUA_OK || sb->dead != HCB_FINE || round->run.late)
         status = hcb_round_fail(sb, status);
     sb->run = NULL;
-    round->in = NULL;
     return status;
 }
 

@@ -273,7 +273,7 @@ static void adopt_loading(struct hcb_callback *cb, struct attempt *a)
     a->loading = old;
 }
 
-static void clear_pending(struct hcb_callback *cb)
+void hcb_callback_clear_pending(struct hcb_callback *cb)
 {
     hcb_callback_touch(cb);
     free(cb->pending);
@@ -394,11 +394,11 @@ int hcb_callback_reload(struct hcb_callback *cb, struct hcb_world *world, struct
         adopt_loading(cb, &a);
         take_over(cb, &a, world);
         cb->version++;
-        clear_pending(cb);
+        hcb_callback_clear_pending(cb);
         hcb_callback_clear_failure(cb);
     } else {
         learn_watches(cb, &a);
-        clear_pending(cb);
+        hcb_callback_clear_pending(cb);
         cb->pending = hcb_strdup(fault->message);
     }
     attempt_release(&a);

@@ -123,6 +123,7 @@ int hcb_callback_set(struct hcb_callback *cb, struct hcb_world *world,
 int hcb_callback_set_limits(struct hcb_callback *cb, struct hcb_world *world,
                             const struct hcb_value *limits, struct hcb_err *err);
 void hcb_callback_clear_failure(struct hcb_callback *cb);
+void hcb_callback_clear_pending(struct hcb_callback *cb);
 void hcb_callback_enable(struct hcb_callback *cb, struct hcb_world *world, bool on);
 
 /* Records a failure of its last call. true: that one stopped it. */

@@ -400,9 +400,7 @@ static int try_own(struct hcb_registry *r, struct hcb_callback *cb, hcb_said_fn 
     if (!may_load(r) || !hcb_callback_changed(cb, &r->world, &differs))
         return 0;
     if (!differs && !cb->failed) { /* back to what runs */
-        free(cb->pending);
-        cb->pending = NULL;
-        hcb_callback_touch(cb);
+        hcb_callback_clear_pending(cb);
         return 0;
     }
     int status = load_again(r, cb, &fault);

@@ -32,7 +32,6 @@ struct hcb_arena {
     size_t cap, used, aside; /* bytes */
     struct hcb_pool *pool; /* of the first part; NULL: it is all */
     char *more;            /* the second part */
-    size_t more_bytes;
     uint32_t powers; /* which rows of `lists` have any */
     unsigned char parts[POWERS];
     uint32_t lists[POWERS][PARTS];
@@ -186,12 +185,17 @@ static uint32_t units_of(size_t bytes)
     return (uint32_t)(bytes / UNIT) - 1;
 }
 
+static size_t more_bytes(size_t cap)
+{
+    return cap - HCB_POOL_SLOT;
+}
+
 /* Even an empty block takes memory, of most states the only one that it would. */
 static bool begin_more(struct hcb_arena *a)
 {
     if (!a->more || a->end > a->split)
         return false;
-    a->end = a->split + units_of(a->more_bytes);
+    a->end = a->split + units_of(more_bytes(a->cap));
     put(a, a->split, a->end - a->split);
     return true;
 }
@@ -351,18 +355,16 @@ void *hcb_arena_alloc(void *arena, void *p, size_t old, size_t size)
 /* In two parts; NULL: it cannot be. */
 static struct hcb_arena *open_parts(size_t cap, struct hcb_pool *pool)
 {
-    size_t more_bytes = cap - HCB_POOL_SLOT;
-    char *more = hcb_platform_map(more_bytes);
+    char *more = hcb_platform_map(more_bytes(cap));
     struct hcb_arena *a = more ? hcb_pool_take(pool) : NULL;
     if (!a) {
         if (more)
-            hcb_platform_unmap(more, more_bytes);
+            hcb_platform_unmap(more, more_bytes(cap));
         return NULL;
     }
     memset(a, 0, sizeof *a);
     a->pool = pool;
     a->more = more;
-    a->more_bytes = more_bytes;
     a->split = a->end = units_of(HCB_POOL_SLOT);
     a->gap = (ptrdiff_t)((uintptr_t)more - (uintptr_t)a - (uintptr_t)a->split * UNIT);
     return a;
@@ -397,7 +399,7 @@ void hcb_arena_close(struct hcb_arena *a)
         hcb_platform_unmap(a, a->cap);
         return;
     }
-    hcb_platform_unmap(a->more, a->more_bytes);
+    hcb_platform_unmap(a->more, more_bytes(a->cap));
     hcb_pool_give(a->pool, a);
 }
 

@@ -135,11 +135,10 @@ static bool is_mounted(const char *path, uint64_t dev, uint64_t dir_dev)
     return dev != dir_dev;
 }
 
-bool hcb_notify_is_plain(const char *path, uint64_t dir_dev, bool *there)
+bool hcb_notify_is_plain(const char *path, uint64_t dir_dev)
 {
     struct stat st;
-    *there = lstat(path, &st) == 0;
-    if (!*there)
+    if (lstat(path, &st) != 0)
         return errno == ENOENT;
     return S_ISREG(st.st_mode) && st.st_nlink == 1 &&
            !is_mounted(path, (uint64_t)st.st_dev, dir_dev);
@@ -193,10 +192,9 @@ bool hcb_notify_is_local(int dir_fd)
     return false;
 }
 
-bool hcb_notify_is_plain(const char *path, uint64_t dir_dev, bool *there)
+bool hcb_notify_is_plain(const char *path, uint64_t dir_dev)
 {
     (void)path, (void)dir_dev;
-    *there = false;
     return false;
 }
 

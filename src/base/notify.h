@@ -49,7 +49,7 @@ bool hcb_notify_next(const char *bytes, size_t n, size_t *at, struct hcb_told *t
 bool hcb_notify_is_local(int dir_fd);
 
 /* Whether nothing of path changes but by what is told of its directory: a regular file of
- * one name, no link, nothing mounted there; or nothing at all, then *there is false. */
-bool hcb_notify_is_plain(const char *path, uint64_t dir_dev, bool *there);
+ * one name, no link, nothing mounted there; or nothing at all. */
+bool hcb_notify_is_plain(const char *path, uint64_t dir_dev);
 
 #endif

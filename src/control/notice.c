@@ -355,7 +355,6 @@ static struct hcb_noticed_file *file_of(struct hcb_notice *n, const char *path)
 
 void hcb_noticed_look(struct hcb_noticed *f, struct hcb_notice *n, const char *path)
 {
-    bool there;
     if (!n || n->from.fd < 0)
         return;
     if (!f->file)
@@ -368,9 +367,7 @@ void hcb_noticed_look(struct hcb_noticed *f, struct hcb_notice *n, const char *p
     f->seen = n->count;
     if (!f->plain)
         return;
-    f->plain = hcb_notify_is_plain(path, d->dev, &there);
-    if (f->plain && !there)
-        f->plain = is_there(n, d);
+    f->plain = hcb_notify_is_plain(path, d->dev) && is_there(n, d);
 }
 
 void hcb_noticed_forget(struct hcb_noticed *f)

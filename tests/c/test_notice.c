@@ -147,6 +147,36 @@ static void test_a_directory_comes_back(void **state)
     hcb_notice_close(n);
 }
 
+/* A directory that somebody has open is deleted, and made anew: its watch stays, and tells only
+ * that the file in it was deleted. Whoever looks then is not told that the new one is quiet. */
+static void test_a_directory_that_is_held(void **state)
+{
+    (void)state;
+    for (int there = 0; there < 2; there++) {
+        struct hcb_noticed f = {0};
+        struct hcb_notice *n = must_open();
+        run_in_scratch(there ? "mkdir -p at/dir; echo > at/dir/file" : "mkdir -p at/dir");
+        hcb_notice_read(n, 1000 * SECOND);
+        hcb_noticed_look(&f, n, scratch("at/dir/file"));
+        assert_true(hcb_noticed_quiet(&f));
+        int held = open(scratch("at/dir"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        run_in_scratch("rm -r at/dir; mkdir at/dir; echo x > at/dir/file");
+        hcb_notice_read(n, 1000 * SECOND);
+        hcb_noticed_look(&f, n, scratch("at/dir/file"));
+        assert_false(hcb_noticed_quiet(&f));
+        hcb_notice_read(n, 1001 * SECOND);
+        hcb_noticed_look(&f, n, scratch("at/dir/file"));
+        assert_true(hcb_noticed_quiet(&f));
+        run_in_scratch("echo y > at/dir/file");
+        hcb_notice_read(n, 1001 * SECOND);
+        assert_true(hcb_noticed_news(&f));
+        close(held);
+        hcb_noticed_release(&f);
+        hcb_notice_close(n);
+        run_in_scratch("rm -r at");
+    }
+}
+
 /* Many know the same file, and many files; each is told of what happens to its own. */
 static void test_many(void **state)
 {
@@ -320,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_SCRATCH(test_rows),
         WITH_SCRATCH(test_a_directory_comes_back),
+        WITH_SCRATCH(test_a_directory_that_is_held),
         WITH_SCRATCH(test_many),
         WITH_SCRATCH(test_overflow),
         WITH_SCRATCH(test_many_directories),

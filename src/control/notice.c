@@ -355,8 +355,12 @@ static struct hcb_noticed_file *file_of(struct hcb_notice *n, const char *path)
 
 void hcb_noticed_look(struct hcb_noticed *f, struct hcb_notice *n, const char *path)
 {
-    if (!n || n->from.fd < 0)
+    if (!n)
         return;
+    if (n->from.fd < 0) { /* nothing is told any more, but that is no news */
+        f->seen = n->count;
+        return;
+    }
     if (!f->file)
         f->file = file_of(n, path);
     if (!f->file)

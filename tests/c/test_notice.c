@@ -317,8 +317,10 @@ static void test_a_host_that_closes(void **state)
         assert_false(hcb_noticed_quiet(&f));
         assert_int_equal(hcb_notice_count(n), 0);
         assert_false(hcb_notice_works(n));
+        assert_true(hcb_noticed_news(&f));
         hcb_noticed_look(&f, n, scratch("file"));
         assert_false(hcb_noticed_quiet(&f));
+        assert_false(hcb_noticed_news(&f)); /* or each look would read it */
         hcb_noticed_release(&f);
         hcb_notice_close(n);
         assert_int_equal(read(reused ? fd : ends[0], got, sizeof(got)), sizeof(got));

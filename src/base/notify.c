@@ -10,6 +10,7 @@
 #ifndef HOTCB_PORTABLE
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -18,20 +19,14 @@
 #define SELF (IN_DELETE_SELF | IN_MOVE_SELF)
 #define FILES (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVE)
 
-static bool identify(int fd, struct hcb_notify *who)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return false;
-    who->dev = (uint64_t)st.st_dev;
-    who->ino = (uint64_t)st.st_ino;
-    return true;
-}
+/* What we opened is marked by the signal that would tell of input, were it asked for: to stat,
+ * all descriptors of this kind are one file. */
+#define MARK SIGURG
 
 bool hcb_notify_open(struct hcb_notify *from)
 {
     from->fd = hcb_file_above_standard(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
-    if (from->fd >= 0 && identify(from->fd, from))
+    if (from->fd >= 0 && fcntl(from->fd, F_SETSIG, MARK) == 0)
         return true;
     if (from->fd >= 0)
         close(from->fd);
@@ -39,20 +34,16 @@ bool hcb_notify_open(struct hcb_notify *from)
     return false;
 }
 
-/* A host may close what it does not know and open a file of its own, which is not ours to
- * read from, or to close. */
-static bool is_another(const struct hcb_notify *from)
+bool hcb_notify_is_ours(const struct hcb_notify *from)
 {
-    struct hcb_notify now;
-    if (!identify(from->fd, &now))
-        return errno == EBADF;
-    return now.dev != from->dev || now.ino != from->ino;
+    int mark = fcntl(from->fd, F_GETSIG);
+    return mark == MARK || (mark < 0 && errno != EBADF);
 }
 
 /* No watch is removed: a forked child that closes its copy must not deafen its parent. */
 void hcb_notify_close(struct hcb_notify *from)
 {
-    if (from->fd >= 0 && !is_another(from))
+    if (from->fd >= 0 && hcb_notify_is_ours(from))
         close(from->fd);
     from->fd = -1;
 }
@@ -63,12 +54,13 @@ int hcb_notify_add(struct hcb_notify *from, const char *path, int what)
     mask |= what & HCB_NOTIFY_FILES ? FILES : IN_MASK_ADD;
     mask |= what & HCB_NOTIFY_OPENED ? IN_OPEN : 0;
     mask |= what & HCB_NOTIFY_LINKED ? 0 : IN_DONT_FOLLOW;
-    return inotify_add_watch(from->fd, path, mask);
+    return hcb_notify_is_ours(from) ? inotify_add_watch(from->fd, path, mask) : -1;
 }
 
 void hcb_notify_remove(struct hcb_notify *from, int dir)
 {
-    inotify_rm_watch(from->fd, dir);
+    if (hcb_notify_is_ours(from))
+        inotify_rm_watch(from->fd, dir);
 }
 
 int64_t hcb_notify_waiting(struct hcb_notify *from)
@@ -82,7 +74,7 @@ int64_t hcb_notify_waiting(struct hcb_notify *from)
 
 int64_t hcb_notify_read(struct hcb_notify *from, char *bytes, size_t n)
 {
-    if (is_another(from))
+    if (!hcb_notify_is_ours(from))
         return -1;
     ssize_t got = read(from->fd, bytes, n);
     return got >= 0 ? got : errno == EAGAIN || errno == EINTR ? 0 : -1;
@@ -149,6 +141,12 @@ bool hcb_notify_is_plain(const char *path, uint64_t dir_dev)
 bool hcb_notify_open(struct hcb_notify *from)
 {
     from->fd = -1;
+    return false;
+}
+
+bool hcb_notify_is_ours(const struct hcb_notify *from)
+{
+    (void)from;
     return false;
 }
 

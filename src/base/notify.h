@@ -9,12 +9,14 @@
 #include <stdint.h>
 
 struct hcb_notify {
-    int fd;            /* -1: closed */
-    uint64_t dev, ino; /* what fd is, so that another file in its place is not read */
+    int fd; /* -1: closed */
 };
 
 bool hcb_notify_open(struct hcb_notify *from); /* false: there is no such service, or no more */
 void hcb_notify_close(struct hcb_notify *from);
+/* A host may close what it does not know and open a file of its own, which is not ours to
+ * read from, or to close, and tells nothing. */
+bool hcb_notify_is_ours(const struct hcb_notify *from);
 
 /* What is told of a directory. That it is moved or deleted is told in any case. */
 enum hcb_notify_what {
@@ -28,7 +30,8 @@ enum hcb_notify_what {
 int hcb_notify_add(struct hcb_notify *from, const char *path, int what);
 void hcb_notify_remove(struct hcb_notify *from, int dir);
 
-/* How many bytes are there to be read; -1: the descriptor was another's, and is forgotten. */
+/* How many bytes are there to be read; -1: the descriptor is another's, and is forgotten. Of
+ * another's it may also be a number. */
 int64_t hcb_notify_waiting(struct hcb_notify *from);
 /* Reads so many of them, or fewer; 0: none, -1: never again. */
 int64_t hcb_notify_read(struct hcb_notify *from, char *bytes, size_t n);

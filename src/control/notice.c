@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #define DIRS_MAX 256                         /* a run watches no more, with what leads to them */
-#define RETRY_NS INT64_C(1000000000)         /* so long between two tries to watch one */
+#define RETRY_NS INT64_C(1000000000)         /* so long between two tries to watch one, or looks
+                                                at whose the descriptor is */
 #define BUCKETS 1024
 #define CHUNK_BYTES 8192
 #define CHUNKS_MAX 64 /* 16384 events of 32 bytes: as many as the kernel keeps */
@@ -44,7 +45,7 @@ struct hcb_notice {
     struct hcb_notify from;
     uint64_t count;
     uint64_t all_told; /* the count at which something may have happened to any file */
-    int64_t now_ns;
+    int64_t now_ns, checked_ns;
     bool linked;       /* a watched directory is not anchored */
     struct dir **dirs;
     size_t n, cap;
@@ -59,6 +60,7 @@ struct hcb_notice *hcb_notice_open(void)
         return NULL;
     n->count = 1; /* above what nobody has looked at */
     n->now_ns = INT64_MIN / 2 + RETRY_NS;
+    n->checked_ns = INT64_MIN / 2;
     if (hcb_notify_open(&n->from))
         return n;
     free(n);
@@ -227,12 +229,24 @@ static void check_linked(struct hcb_notice *n)
     }
 }
 
+/* Looked at now and then: a descriptor of the host's in its place tells nothing for ever. */
+static bool is_ours(struct hcb_notice *n)
+{
+    if (n->now_ns - n->checked_ns < RETRY_NS)
+        return true;
+    n->checked_ns = n->now_ns;
+    return hcb_notify_is_ours(&n->from);
+}
+
 void hcb_notice_read(struct hcb_notice *n, int64_t now_ns)
 {
     if (!n || n->from.fd < 0)
         return;
     n->now_ns = now_ns;
-    read_all(n);
+    if (is_ours(n))
+        read_all(n);
+    else
+        give_up(n);
     if (n->linked)
         check_linked(n);
 }

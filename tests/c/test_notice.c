@@ -5,6 +5,8 @@
 
 #include "files.h"
 #include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -293,42 +295,130 @@ static void test_a_child_deafens_nobody(void **state)
     hcb_notice_close(n);
 }
 
-/* A host closed it, and perhaps has a file of its own there, which is left alone: nothing is
- * trusted any more, and everything looked at. */
+/* What a host may have opened where ours was. */
+static int nothing(void)
+{
+    return -1;
+}
+
+static int pipe_with(const char *text)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], text, strlen(text)), strlen(text));
+    close(ends[1]);
+    return ends[0];
+}
+
+static int pipe_full(void)
+{
+    return pipe_with("host");
+}
+
+static int pipe_empty(void)
+{
+    return pipe_with("");
+}
+
+static int counter(void)
+{
+    return eventfd(7, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+static int notify_full(void)
+{
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    unlink(scratch("host"));
+    assert_true(inotify_add_watch(fd, scratch(""), IN_CREATE) > 0);
+    scratch_write(scratch("host"), "x");
+    return fd;
+}
+
+static int notify_empty(void)
+{
+    return inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+}
+
+static const struct reuse {
+    const char *name;
+    int (*open)(void);
+    ssize_t got; /* by the host, from it */
+} reuses[] = {
+    {"nothing", nothing, -1},
+    {"a pipe with something in it", pipe_full, 4},
+    {"an empty pipe", pipe_empty, 0},
+    {"a counter", counter, 8},
+    {"a notice of its own, with news", notify_full, 32},
+    {"a notice of its own", notify_empty, -1},
+};
+
+/* Puts it in the place of our descriptor; returns that, or -1 for nothing. */
+static int reuse(const struct reuse *row)
+{
+    int ours = descriptor(), theirs = row->open();
+    assert_true(ours >= 0);
+    close(ours);
+    if (theirs < 0)
+        return -1;
+    assert_int_equal(dup2(theirs, ours), ours);
+    close(theirs);
+    return ours;
+}
+
+static void host_reads(const struct reuse *row, int fd)
+{
+    char bytes[100];
+    ssize_t got = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
+    if (got != row->got)
+        fail_msg("%s: the host reads %zd", row->name, got);
+    if (fd >= 0)
+        assert_int_equal(close(fd), 0);
+}
+
+/* A host closed it, and perhaps has a file of its own there, which is left alone: a second
+ * later at the latest nothing is trusted any more, and everything looked at. */
 static void test_a_host_that_closes(void **state)
 {
-    static const char text[] = "the host's own";
     (void)state;
-    for (int reused = 0; reused < 2; reused++) {
+    for (size_t i = 0; i < COUNT(reuses); i++) {
         struct hcb_noticed f = {0};
-        char got[sizeof(text)] = "";
-        int ends[2];
         struct hcb_notice *n = must_open();
+        hcb_notice_read(n, SECOND);
         hcb_noticed_look(&f, n, scratch("file"));
         assert_true(hcb_noticed_quiet(&f));
-        assert_int_equal(pipe(ends), 0);
-        assert_int_equal(write(ends[1], text, sizeof(text)), sizeof(text));
-        int fd = descriptor();
-        if (reused)
-            assert_int_equal(dup2(ends[0], fd), fd);
-        else
-            close(fd);
-        hcb_notice_read(n, 0);
-        assert_false(hcb_noticed_quiet(&f));
-        assert_int_equal(hcb_notice_count(n), 0);
-        assert_false(hcb_notice_works(n));
+        int fd = reuse(&reuses[i]);
+        hcb_notice_read(n, 2 * SECOND);
+        if (hcb_noticed_quiet(&f) || hcb_notice_count(n) != 0 || hcb_notice_works(n))
+            fail_msg("%s: trusted", reuses[i].name);
         assert_true(hcb_noticed_news(&f));
         hcb_noticed_look(&f, n, scratch("file"));
         assert_false(hcb_noticed_quiet(&f));
         assert_false(hcb_noticed_news(&f)); /* or each look would read it */
         hcb_noticed_release(&f);
         hcb_notice_close(n);
-        assert_int_equal(read(reused ? fd : ends[0], got, sizeof(got)), sizeof(got));
-        assert_string_equal(got, text);
-        if (reused)
-            close(fd);
-        close(ends[0]);
-        close(ends[1]);
+        host_reads(&reuses[i], fd);
+    }
+}
+
+/* The same within that second, or at once to the end: a child that closes what it has, say. */
+static void test_a_host_that_closes_at_once(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * COUNT(reuses); i++) {
+        struct hcb_noticed f = {0}, other = {0};
+        struct hcb_notice *n = must_open();
+        hcb_notice_read(n, SECOND);
+        hcb_noticed_look(&f, n, scratch("file"));
+        int fd = reuse(&reuses[i / 2]);
+        if (i % 2)
+            hcb_notice_read(n, SECOND);
+        mkdir(scratch("other"), 0777);
+        hcb_noticed_look(&other, n, scratch("other/file"));
+        scratch_write(scratch("other/file"), "x");
+        hcb_noticed_release(&other);
+        hcb_noticed_release(&f);
+        hcb_notice_close(n);
+        host_reads(&reuses[i / 2], fd);
     }
 }
 
@@ -358,6 +448,7 @@ int main(void)
         WITH_SCRATCH(test_many_directories),
         WITH_SCRATCH(test_a_child_deafens_nobody),
         WITH_SCRATCH(test_a_host_that_closes),
+        WITH_SCRATCH(test_a_host_that_closes_at_once),
         WITH_SCRATCH(test_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

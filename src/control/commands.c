@@ -257,6 +257,14 @@ static int fill(struct hcb_commands *c, int64_t size, int64_t budget, struct hcb
     return HCB_COMMANDS_NOTHING;
 }
 
+/* Whether another line begins at the place than the long one, though the file is the same. */
+static bool is_written_over(const struct hcb_commands *c, int fd)
+{
+    unsigned char sum[HCB_SHA256_BYTES];
+    return sum_before(fd, c->path, c->place.offset + TAIL_BYTES, TAIL_BYTES, sum, NULL) == 0 &&
+           memcmp(sum, c->skipped, sizeof sum) != 0;
+}
+
 static int look(struct hcb_commands *c, int fd, int64_t size, const struct hcb_sig *sig,
                 struct hcb_err *err)
 {
@@ -265,7 +273,8 @@ static int look(struct hcb_commands *c, int fd, int64_t size, const struct hcb_s
     if (rc != 0)
         return rc < 0 ? rc : restart(c);
     /* The long line may have been taken away again: then what stands there is new. */
-    if (c->sig.dev != sig->dev || c->sig.ino != sig->ino || size < c->skipped_to)
+    if (c->skipping && (c->sig.dev != sig->dev || c->sig.ino != sig->ino ||
+                        size < c->skipped_to || is_written_over(c, fd)))
         c->skipping = false;
     if (c->skipping && (rc = skip_line(c, fd, &budget, err)) < 0)
         return rc;
@@ -374,6 +383,7 @@ static bool hand_out_unfinished(struct hcb_commands *c, struct hcb_line *line)
                               .offset = c->place.offset,
                               .number = c->place.lines + 1};
     seal(c); /* the place stays before the line */
+    hcb_sha256(line->text, TAIL_BYTES, c->skipped);
     c->skipping = true;
     c->skipped_to = end;
     c->at = c->bytes.len;

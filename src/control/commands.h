@@ -29,6 +29,7 @@ struct hcb_commands {
     bool unsealed;       /* the fingerprint is that of an earlier place */
     bool skipping;       /* inside a line that is too long to take in; the place is its start */
     int64_t skipped_to;  /* how far its end has been looked for */
+    unsigned char skipped[HCB_SHA256_BYTES]; /* the sum of its first bytes */
     struct hcb_buf bytes;
     size_t at;           /* how far next() has come in bytes */
     int64_t base;        /* the offset of bytes[0] */

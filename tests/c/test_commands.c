@@ -555,6 +555,32 @@ static void test_long_line_taken_away(void **state)
     hcb_commands_release(&c);
 }
 
+/* The file is written again in place, and is longer than what was skipped: the lines that stand
+ * there now are no part of the long one. */
+static void test_long_line_written_over(void **state)
+{
+    static const char *const heads[] = {"", "first\n"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct hcb_commands c;
+        int too_long;
+        const char *path = scratch("over");
+        scratch_write(path, heads[i]);
+        put_repeated(path, 'x', HCB_LINE_BYTES + 1);
+        assert_int_equal(hcb_commands_init(&c, path), 0);
+        assert_int_equal(looks(&c, 3, &too_long), i + 1);
+        assert_int_equal(too_long, 1);
+        scratch_write(c.path, heads[i]);
+        for (int k = 0; k < 3; k++) {
+            put_repeated(c.path, (char)('a' + k), HCB_LINE_BYTES);
+            scratch_append(c.path, "\n");
+        }
+        assert_int_equal(looks(&c, 5, &too_long), 3);
+        assert_int_equal(too_long, 0);
+        hcb_commands_release(&c);
+    }
+}
+
 static void test_skip_over_a_large_file(void **state)
 {
     struct hcb_commands c;
@@ -673,6 +699,7 @@ int main(void)
         cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_long_line_that_grows),
         cmocka_unit_test(test_long_line_taken_away),
+        cmocka_unit_test(test_long_line_written_over),
         cmocka_unit_test(test_skip_over_a_large_file),
         cmocka_unit_test(test_append),
         cmocka_unit_test(test_many_writers),

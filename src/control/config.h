@@ -28,6 +28,9 @@ int hcb_yaml_parse(const char *text, size_t n, const char *name, struct hcb_valu
 int hcb_config_parse(const char *text, size_t n, const char *name, struct hcb_value *out,
                      struct hcb_err *err);
 
+/* Whether a value from elsewhere is such a map, or null. Errors: EFORMAT. */
+int hcb_config_check(const struct hcb_value *config, const char *name, struct hcb_err *err);
+
 struct hcb_ops {
     struct hcb_op *v;
     size_t n, cap;

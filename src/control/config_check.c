@@ -139,6 +139,12 @@ static int check_callbacks(const char *name, const struct hcb_pair *p, struct hc
     return 0;
 }
 
+int hcb_config_check(const struct hcb_value *config, const char *name, struct hcb_err *err)
+{
+    const struct hcb_pair all = {.value = *config};
+    return check_callbacks(name, &all, err);
+}
+
 static int check_top_key(const char *name, const struct hcb_pair *p, struct hcb_err *err)
 {
     char shown[HCB_SHOW_CHARS], hint[HCB_HINT_CHARS];

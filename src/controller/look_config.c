@@ -120,25 +120,31 @@ static bool bring_op(struct hcb_value *config, const struct hcb_value *after,
     }
 }
 
+bool hcb_config_carried(const struct hotcb *h, struct hcb_value *out)
+{
+    const struct hcb_config_taking *t = &h->taking;
+    bool ok = hcb_value_copy(out, &h->config);
+    if (ok && t->done > 0 && out->type == HCB_NULL)
+        hcb_value_map(out);
+    for (size_t i = 0; ok && i < t->done; i++)
+        ok = bring_op(out, &t->after, &t->ops.v[i]);
+    if (!ok)
+        hcb_value_release(out);
+    return ok;
+}
+
 /* h->config becomes all that was carried out, and the rest is forgotten. false: there is no
  * memory, and nothing has changed. */
 static bool settle_taken(struct hotcb *h)
 {
-    struct hcb_config_taking *t = &h->taking;
     struct hcb_value config = {0};
-    bool ok = hcb_value_copy(&config, &h->config);
-    if (ok && config.type == HCB_NULL)
-        hcb_value_map(&config);
-    for (size_t i = 0; ok && i < t->done; i++)
-        ok = bring_op(&config, &t->after, &t->ops.v[i]);
-    if (!ok) {
-        hcb_value_release(&config);
+    if (!hcb_config_carried(h, &config))
         return false;
-    }
+    h->config_partly |= h->taking.done > 0;
     hcb_value_release(&h->config);
     h->config = config;
     h->state.due = true;
-    hcb_config_taking_release(t);
+    hcb_config_taking_release(&h->taking);
     return true;
 }
 
@@ -168,6 +174,7 @@ static void end_taking(struct hotcb *h)
     struct hcb_value before = h->config;
     struct hcb_buf text = h->config_text;
     h->config_again = !t->whole;
+    h->config_partly = false;
     h->config = t->after;
     h->config_text = t->text;
     t->after = before;
@@ -182,6 +189,7 @@ static int go_on(struct hotcb *h)
     int n = 0;
     for (; t->done < t->ops.n && hcb_may_take(h, n, 1) && hcb_can_answer(h, 1); t->done++, n++)
         t->whole = apply_config_op(h, &t->after, &t->ops.v[t->done]) && t->whole;
+    h->state.due |= n > 0;
     if (t->done == t->ops.n)
         end_taking(h);
     else

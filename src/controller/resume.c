@@ -145,18 +145,32 @@ static void resume_entry(struct hotcb *h, struct revived *r)
     hcb_record(h, &r->op, &out);
 }
 
-/* Values lose their spelling in JSON, so the text is what was kept. */
+/* As text, or as what was carried out of it and of files that came after it. */
+static int read_config(struct hotcb *h, struct hcb_err *err)
+{
+    const char *text = hcb_buf_text(&h->config_text);
+    h->config_partly = hcb_map_text(&h->before, "carried", NULL) != NULL;
+    if (!h->config_partly)
+        return hcb_config_parse(text, h->config_text.len, h->dir.config, &h->config, err);
+    int status = read_part(&h->before, "carried", &h->config);
+    if (status < 0)
+        return hcb_fail(err, status, "what was carried out of it is damaged");
+    status = hcb_config_check(&h->config, h->dir.config, err);
+    if (status < 0)
+        hcb_value_release(&h->config);
+    return status;
+}
+
 static int resume_config(struct hotcb *h)
 {
-    const char *text = hcb_map_text(&h->before, "config", "");
     struct hcb_err err;
     hcb_buf_reset(&h->config_text);
-    hcb_buf_str(&h->config_text, text);
-    int status = h->config_text.oom ? HOTCB_ENOMEM
-                                    : hcb_config_parse(text, strlen(text), h->dir.config,
-                                                       &h->config, &err);
-    if (status < 0)
+    hcb_buf_str(&h->config_text, hcb_map_text(&h->before, "config", ""));
+    int status = h->config_text.oom ? HOTCB_ENOMEM : read_config(h, &err);
+    if (status < 0) {
         hcb_buf_reset(&h->config_text);
+        h->config_partly = false;
+    }
     if (status < 0 && status != HOTCB_ENOMEM)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s: hotcb.yaml as it was read before cannot be read "
                 "any more, so all of it is applied anew: %s", h->dir.state, err.text);

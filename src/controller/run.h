@@ -90,7 +90,8 @@ struct hotcb {
     struct hcb_config_taking taking;
     struct hcb_value before;    /* the state of an earlier process, until it is resumed */
     struct hcb_value config;    /* as last read, and carried out; null: never */
-    struct hcb_buf config_text; /* the same as text: values lose their spelling */
+    struct hcb_buf config_text; /* the same as text, unless: */
+    bool config_partly;         /* more was carried out since, of files not taken in to the end */
     struct hcb_buf config_new;  /* what a look reads */
     char *config_dir;
     char *config_error;
@@ -161,6 +162,8 @@ int hcb_look(struct hotcb *h);
 int hcb_look_scripts(struct hotcb *h); /* look_scripts.c */
 int hcb_look_config(struct hotcb *h);  /* look_config.c */
 void hcb_config_taking_release(struct hcb_config_taking *t);
+/* All that was carried out of hotcb.yaml, *out being null before. false: there is no memory. */
+bool hcb_config_carried(const struct hotcb *h, struct hcb_value *out);
 /* What cannot be answered is not taken in; it stays where it is, for a later look. */
 bool hcb_can_answer(struct hotcb *h, size_t ops);
 /* Whether the part may take in one more, after so many, and leave so many loads to others. A

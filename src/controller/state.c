@@ -98,6 +98,19 @@ static void put_callback(struct hcb_buf *b, struct hcb_callback *cb)
     hcb_json_close(b, '}');
 }
 
+/* Of a file that is taken in by several looks, what was carried out so far has no text. */
+static void put_config(struct hcb_buf *b, const struct hotcb *h)
+{
+    struct hcb_value carried = {0};
+    hcb_json_key(b, "config"); /* hotcb.yaml as last read */
+    hcb_json_text(b, hcb_buf_text(&h->config_text), h->config_text.len);
+    if (!h->config_partly && h->taking.done == 0)
+        return;
+    b->oom |= !hcb_config_carried(h, &carried);
+    put_exact(b, "carried", &carried);
+    hcb_value_release(&carried);
+}
+
 static void put_all(struct hcb_buf *b, const struct hotcb *h)
 {
     put_place(b, h);
@@ -108,8 +121,7 @@ static void put_all(struct hcb_buf *b, const struct hotcb *h)
         hcb_json_put_int(b, "step", h->step);
     else
         hcb_json_put_null(b, "step");
-    hcb_json_key(b, "config"); /* hotcb.yaml as last read */
-    hcb_json_text(b, hcb_buf_text(&h->config_text), h->config_text.len);
+    put_config(b, h);
     hcb_json_key(b, "registry");
     hcb_json_open(b, '[');
     for (size_t i = 0; i < h->registry.n; i++)

@@ -101,19 +101,26 @@ static const char counter[] =
     "return T\n";
 
 /* Runs `first` in a process of its own, which then is killed. */
-static void killed(void (*first)(struct run *r))
+static void killed_as(void (*first)(struct run *r), int resume)
 {
     int status;
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         struct run r;
-        run_start(&r);
+        run_init(&r);
+        r.opt.resume = resume;
+        run_open(&r);
         first(&r);
         kill(getpid(), SIGKILL);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void killed(void (*first)(struct run *r))
+{
+    killed_as(first, 0);
 }
 
 static void run_resume(struct run *r)
@@ -242,6 +249,67 @@ static void test_resume_with_yaml(void **state)
     run_release(&r);
 }
 
+#define MANY (2 * HOTCB_LOOK_LOADS)
+
+/* Each of many callbacks begins with that value; of the last one it never changes. */
+static void write_many(const char *begin)
+{
+    struct hcb_buf text = {0};
+    hcb_buf_str(&text, "callbacks:\n");
+    for (int i = 0; i < MANY; i++)
+        hcb_buf_printf(&text, "  c%d: { target: { kind: lua_file, path: a.lua }, "
+                       "init: { label: %s }, params: { every: 5 } }\n", i,
+                       i < MANY - 1 ? begin : "1.10");
+    scratch_replace(run_path("hotcb.yaml"), hcb_buf_text(&text));
+    hcb_buf_release(&text);
+}
+
+static void one_in_part(struct run *r)
+{
+    run_script("a", counter);
+    write_many("1.10");
+    run_steps(r, 0, 0);
+    run_must(r, "{'op':'set_params','id':'c31','params':{'every':7}}");
+    write_many("1.1");
+    run_steps(r, 1, 1);
+}
+
+static void two_in_part(struct run *r)
+{
+    one_in_part(r);
+    write_many("2");
+    run_steps(r, 2, 2);
+}
+
+static void one_step(struct run *r) { run_steps(r, 3, 3); }
+
+/* Killed in the middle of a file that takes several looks: what was carried out of it is known,
+ * also to one that is killed in turn, and what the file says no more is not left as it was. */
+static void test_resume_amid_yaml(void **state)
+{
+    static void (*const ways[])(struct run *) = {one_in_part, two_in_part};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct run r;
+        mkdir(scratch("run"), 0777);
+        unlink(run_path("hotcb.state.json"));
+        killed(ways[i / 2]);
+        if (i % 2) {
+            scratch_write(run_path("hotcb.yaml"), "half: [");
+            killed_as(one_step, 1);
+        }
+        write_many("1.10");
+        run_resume(&r);
+        run_steps(&r, 3, 8);
+        char *list = hotcb_list(r.h);
+        assert_int_equal(count_of(list, "\"label\":\"1.10\""), MANY);
+        assert_int_equal(count_of(list, "\"every\":5,"), MANY - 1);
+        assert_int_equal(count_of(list, "\"every\":7,"), 1);
+        hotcb_free(list);
+        run_release(&r);
+    }
+}
+
 /* A script that is gone, or has changed so that a value does not fit, is no reason to
  * lose the rest; what it had saved waits for it. */
 static void test_resume_with_other_files(void **state)
@@ -270,7 +338,10 @@ static void test_resume_with_other_files(void **state)
 static void test_resume_from_nothing(void **state)
 {
     static const char *const states[] = {NULL, "", "{", "[]", "{\"registry\":7}",
-                                         "{\"registry\":[7,{},{\"id\":\"a b\"}],\"config\":\": [\"}"};
+                                         "{\"registry\":[7,{},{\"id\":\"a b\"}],\"config\":\": [\"}",
+                                         "{\"carried\":7}", "{\"carried\":\"[\"}",
+                                         "{\"carried\":\"7\"}", "{\"carried\":\"{}\"}",
+                                         "{\"carried\":\"{\\\"a\\\":{\\\"init\\\":7}}\"}"};
     struct run r;
     (void)state;
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
@@ -343,6 +414,7 @@ int main(void)
         WITH_SCRATCH(test_resume_later),
         WITH_SCRATCH(test_not_resumed),
         WITH_SCRATCH(test_resume_with_yaml),
+        WITH_SCRATCH(test_resume_amid_yaml),
         WITH_SCRATCH(test_resume_with_other_files),
         WITH_SCRATCH(test_resume_from_nothing),
         WITH_SCRATCH(test_edited_commands),

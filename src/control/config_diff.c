@@ -43,6 +43,21 @@ static struct hcb_op *add_op(struct diff *d, enum hcb_op_kind kind, const char *
 
 /* ---- comparing ---- */
 
+static bool spelt_alike(const struct hcb_value *a, const struct hcb_value *b);
+
+/* Equal maps may have their keys in another order. */
+static bool maps_spelt_alike(const struct hcb_value *a, const struct hcb_value *b)
+{
+    struct hcb_map_search search = {.map = b};
+    bool alike = true;
+    for (size_t i = 0; i < a->u.map.n && alike; i++) {
+        const struct hcb_pair *p = &a->u.map.p[i], *q = hcb_map_search(&search, p->key);
+        alike = q && spelt_alike(&p->value, &q->value);
+    }
+    hcb_map_search_end(&search);
+    return alike;
+}
+
 /* 1.10 and 1.1 are the same number, but not to a callback whose parameter is
  * text. Text is its own spelling. Both values are equal. */
 static bool spelt_alike(const struct hcb_value *a, const struct hcb_value *b)
@@ -52,10 +67,7 @@ static bool spelt_alike(const struct hcb_value *a, const struct hcb_value *b)
         for (size_t i = 0; i < a->u.list.n && alike; i++)
             alike = spelt_alike(&a->u.list.v[i], &b->u.list.v[i]);
     } else if (a->type == HCB_MAP) {
-        for (size_t i = 0; i < a->u.map.n && alike; i++) {
-            const struct hcb_pair *p = &a->u.map.p[i], *q = &b->u.map.p[i];
-            alike = strcmp(p->key, q->key) != 0 || spelt_alike(&p->value, &q->value);
-        }
+        alike = maps_spelt_alike(a, b);
     } else if (a->type != HCB_TEXT && a->source && b->source) {
         alike = strcmp(a->source, b->source) == 0;
     }

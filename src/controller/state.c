@@ -87,12 +87,16 @@ static bool renew(struct hcb_buf *text, struct hcb_callback *cb)
     return text->oom || hcb_piece_keep(&cb->state, text->data, text->len);
 }
 
+/* A piece that does not hold is not what the file says from now on: the next one is news,
+ * also if it is the same. */
 static void put_callback(struct hcb_buf *b, struct hcb_callback *cb)
 {
-    if (cb->state.holds)
+    if (cb->state.holds) {
         hcb_json_raw(b, cb->state.text, cb->state.n);
-    else
+    } else {
         put_entry(b, cb);
+        hcb_piece_release(&cb->state);
+    }
     hcb_json_put_int(b, "calls", cb->calls);
     hcb_json_put_int(b, "failures", cb->failed_calls);
     hcb_json_close(b, '}');

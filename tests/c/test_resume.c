@@ -403,6 +403,37 @@ static void test_edited_commands(void **state)
     }
 }
 
+/* ---- there and back within one look -------------------------------------------------- */
+
+#define WANTS(every) \
+    "callbacks: {a: {target: {kind: lua_file, path: a.lua}, params: {every: " every "}}}"
+
+/* What the file of commands undoes was written when that was found to be another one. */
+static void undone(struct run *r)
+{
+    run_script("a", counter);
+    scratch_write(run_path("hotcb.yaml"), WANTS("30"));
+    scratch_write(run_path("hotcb.commands.jsonl"), "{\"op\":\"enable\",\"id\":\"a\"}\n");
+    run_steps(r, 0, 2);
+    scratch_replace(run_path("hotcb.yaml"), WANTS("40"));
+    scratch_replace(run_path("hotcb.commands.jsonl"), "{\"op\":\"set_params\",\"id\":\"a\","
+                    "\"params\":{\"every\":30}}\n");
+    run_steps(r, 3, 3);
+    assert_int_equal(hcb_map_int(hcb_map_get(run_callback(r, "a"), "params"), "every", 0), 30);
+}
+
+static void test_undone(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(undone);
+    run_resume(&r);
+    run_steps(&r, 4, 4);
+    assert_int_equal(run_logged(&r, " 30 x 1.0\n"), 1);
+    run_release(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -418,6 +449,7 @@ int main(void)
         WITH_SCRATCH(test_resume_with_other_files),
         WITH_SCRATCH(test_resume_from_nothing),
         WITH_SCRATCH(test_edited_commands),
+        WITH_SCRATCH(test_undone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,8 +220,9 @@ static void say_history(struct hotcb *h)
                 skipped == 1 ? "" : "s", more);
 }
 
-/* Past the command that was answered last. Where it is not, the file is another one; where
- * that cannot be found out, commands would be executed twice. */
+/* Past the command that was answered last. Where it is not, the file is another one, or was
+ * edited, and is read as one that was edited during the run; where that cannot be found out,
+ * commands would be executed twice. */
 static int skip_answered(struct hotcb *h, int64_t offset)
 {
     struct hcb_err err;
@@ -232,6 +233,7 @@ static int skip_answered(struct hotcb *h, int64_t offset)
         return hcb_fail(&h->err, status, "%s", err.text);
     if (status < 0)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
+    h->restarting |= status < 0;
     return 0;
 }
 

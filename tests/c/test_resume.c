@@ -403,6 +403,37 @@ static void test_edited_commands(void **state)
     }
 }
 
+static void answered_and_not_saved(struct run *r)
+{
+    run_load(r, "a", "function handle() end");
+    write_commands("");
+    run_steps(r, 0, 0);
+    char *saved = file_read("run/hotcb.state.json");
+    run_steps(r, 1, 4);
+    scratch_write(run_path("hotcb.state.json"), saved); /* as if it had died before that */
+    free(saved);
+}
+
+/* The same where only the ledger knows how far it had come, and the line that it names is not
+ * where it was any more. */
+static void test_edited_behind_the_state(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(answered_and_not_saved);
+    char *text = file_read("run/hotcb.commands.jsonl"), *at = strstr(text, "n290");
+    memmove(at + 3, at + 4, strlen(at + 3)); /* n29, behind the place that was saved */
+    scratch_replace(run_path("hotcb.commands.jsonl"), text);
+    free(text);
+    run_start(&r);
+    run_steps(&r, 0, 5);
+    char *ledger = file_read("run/hotcb.applied.jsonl");
+    assert_int_equal(count_of(ledger, "\"origin\":\"command\""), REPEATED);
+    free(ledger);
+    run_release(&r);
+}
+
 /* ---- there and back within one look -------------------------------------------------- */
 
 #define WANTS(every) \
@@ -449,6 +480,7 @@ int main(void)
         WITH_SCRATCH(test_resume_with_other_files),
         WITH_SCRATCH(test_resume_from_nothing),
         WITH_SCRATCH(test_edited_commands),
+        WITH_SCRATCH(test_edited_behind_the_state),
         WITH_SCRATCH(test_undone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

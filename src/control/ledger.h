@@ -81,6 +81,16 @@ bool hcb_names_have(const struct hcb_names *names, const char *name); /* NULL: n
 int hcb_ledger_commands(const char *path, int64_t max_bytes, struct hcb_names *names,
                         struct hcb_err *err);
 
+/* Where in the command file the commands begin that lines after `from` say were applied, in
+ * the order of these lines. *offsets is empty before. */
+struct hcb_offsets {
+    int64_t *v;
+    size_t n, cap;
+};
+void hcb_offsets_release(struct hcb_offsets *offsets);
+int hcb_ledger_applied(const struct hcb_ledger *l, int64_t from, struct hcb_offsets *offsets,
+                       struct hcb_err *err);
+
 int64_t hcb_ledger_size(const char *path); /* 0 if there is none */
 
 #endif

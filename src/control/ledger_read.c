@@ -140,8 +140,10 @@ int hcb_ledger_last_seq(int fd, const char *path, int64_t size, int64_t *seq,
     return rc < 0 ? rc : 0;
 }
 
-/* Most lines of a long ledger are told apart without parsing them. */
-static int answered_offset(const char *text, size_t n, int64_t *offset, struct hcb_err *err)
+/* Leaves *offset and *applied as they are where the line answers no command. Most lines of a
+ * long ledger are told apart without parsing them. */
+static int answered_offset(const char *text, size_t n, int64_t *offset, bool *applied,
+                           struct hcb_err *err)
 {
     static const char mark[] = "\"command\"";
     struct hcb_value v = {0};
@@ -150,8 +152,10 @@ static int answered_offset(const char *text, size_t n, int64_t *offset, struct h
         return 0;
     if (hcb_json_parse(text, n, &v, &why) == HOTCB_ENOMEM)
         return hcb_fail_nomem(err);
-    if (strcmp(hcb_map_text(&v, "origin", ""), "command") == 0)
+    if (strcmp(hcb_map_text(&v, "origin", ""), "command") == 0) {
         *offset = hcb_map_int(&v, "offset", *offset);
+        *applied = strcmp(hcb_map_text(&v, "decision", ""), "applied") == 0;
+    }
     hcb_value_release(&v);
     return 0;
 }
@@ -162,13 +166,50 @@ int hcb_ledger_last_offset(int fd, const char *path, int64_t from, int64_t *offs
     struct lines r = {.fd = fd, .base = from};
     const char *text;
     size_t n;
+    bool applied;
     int rc;
     *offset = -1;
     while ((rc = lines_next(&r, path, &text, &n, err)) > 0) {
-        rc = answered_offset(text, n, offset, err);
+        rc = answered_offset(text, n, offset, &applied, err);
         if (rc < 0)
             break;
     }
+    hcb_buf_release(&r.buf);
+    return rc;
+}
+
+void hcb_offsets_release(struct hcb_offsets *offsets)
+{
+    free(offsets->v);
+    *offsets = (struct hcb_offsets){0};
+}
+
+static int add_applied(struct hcb_offsets *offsets, const char *text, size_t n,
+                       struct hcb_err *err)
+{
+    int64_t offset = -1;
+    bool applied = false;
+    int rc = answered_offset(text, n, &offset, &applied, err);
+    if (rc < 0 || !applied || offset < 0)
+        return rc;
+    int64_t *v = hcb_grow(offsets->v, offsets->n, &offsets->cap, sizeof(*v));
+    if (!v)
+        return hcb_fail_nomem(err);
+    offsets->v = v;
+    v[offsets->n++] = offset;
+    return 0;
+}
+
+int hcb_ledger_applied(const struct hcb_ledger *l, int64_t from, struct hcb_offsets *offsets,
+                       struct hcb_err *err)
+{
+    struct lines r = {.fd = l->fd, .base = from};
+    const char *text;
+    size_t n;
+    int rc;
+    while ((rc = lines_next(&r, l->path, &text, &n, err)) > 0 &&
+           (rc = add_applied(offsets, text, n, err)) == 0)
+        ;
     hcb_buf_release(&r.buf);
     return rc;
 }

@@ -223,10 +223,11 @@ static void say_history(struct hotcb *h)
 /* Past the command that was answered last. Where it is not, the file is another one, or was
  * edited, and is read as one that was edited during the run; where that cannot be found out,
  * commands would be executed twice. */
-static int skip_answered(struct hotcb *h, int64_t offset)
+static int skip_answered(struct hotcb *h, int64_t from, int64_t offset)
 {
     struct hcb_err err;
-    if (offset < h->commands.place.offset)
+    struct hcb_commands_place place = h->commands.place;
+    if (offset < place.offset)
         return 0;
     int status = hcb_commands_skip_to(&h->commands, offset, &err);
     if (status < 0 && status != HOTCB_EFORMAT)
@@ -234,7 +235,10 @@ static int skip_answered(struct hotcb *h, int64_t offset)
     if (status < 0)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
     h->restarting |= status < 0;
-    return 0;
+    if (status < 0 || !h->resume || from < 0 || from > h->ledger.bytes)
+        return 0;
+    h->commands.place = place;
+    return hcb_redo_plan(h, from, offset, &h->err);
 }
 
 /* What the state file does not know yet, because the process died between the two, the
@@ -251,7 +255,7 @@ static int open_history(struct hotcb *h)
     if (end.torn > 0)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s: cut off a half-written last line of %lld bytes",
                 h->dir.ledger, (long long)end.torn);
-    int status = skip_answered(h, end.last_offset);
+    int status = skip_answered(h, from, end.last_offset);
     if (status < 0)
         return status;
     say_history(h);
@@ -331,6 +335,7 @@ static void release(struct hotcb *h)
     hcb_notice_close(h->notice);
     hcb_value_release(&h->before);
     hcb_names_release(&h->answered);
+    hcb_offsets_release(&h->redo.applied);
     hcb_value_release(&h->config);
     hcb_value_release(&h->last_params);
     hcb_buf_release(&h->config_text);
@@ -572,6 +577,8 @@ int hotcb_command(hotcb *h, const char *json)
     hcb_op_init(&op);
     if (h->resume)
         hcb_resume(h); /* what was there before comes before what is new */
+    if (!h->resume)
+        hcb_redo(h);
     if (h->resume || !hcb_ledger_room(&h->ledger, 1)) {
         h->busy = false;
         return hcb_fail_nomem(&h->err);

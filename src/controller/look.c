@@ -157,6 +157,8 @@ static int look_commands(struct hotcb *h, int64_t now_ns)
     struct hcb_err err;
     struct hcb_line line;
     int n = 0;
+    if (!hcb_redo(h))
+        return 0;
     bool again = h->restarting;
     if (h->ledger.trouble && h->ledger.pending.len > PENDING_BYTES)
         return 0; /* what cannot be answered waits in its file */

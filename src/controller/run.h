@@ -46,6 +46,16 @@ struct hcb_rounds {
     int64_t turn_ns;
 };
 
+/* Commands that the ledger has, and the state that is resumed has not: the process died before
+ * it could be written. What they did is done again. */
+struct hcb_redo {
+    bool pending;
+    int64_t from; /* where the ledger's lines about them begin */
+    int64_t to;   /* the offset of the last of them; those that had been refused do nothing */
+    struct hcb_offsets applied;
+    size_t at;    /* so many of these are done */
+};
+
 #define HCB_NEVER_NS (INT64_MIN / 2) /* longer ago than any interval */
 
 struct hotcb {
@@ -115,6 +125,7 @@ struct hotcb {
     bool by_stat;    /* it looks at all files of the run directory, whatever the notice says */
     int64_t by_stat_ns;
 
+    struct hcb_redo redo;
     bool restarting;           /* the command file was replaced, and that is not saved yet */
     struct hcb_names answered; /* commands that are not executed again, while it is read anew */
     int64_t repeated;          /* how many of them came */
@@ -212,7 +223,8 @@ void hcb_callbacks_json(struct hcb_buf *b, const struct hotcb *h);
 /* state.c */
 bool hcb_state_write(struct hotcb *h); /* false: not written; said once while it lasts */
 void hcb_state_save(struct hotcb *h);  /* writes what of it has changed */
-/* Reads hotcb.state.json into commands.place and h->before; *ledger_bytes comes with it.
+/* Reads hotcb.state.json into commands.place and h->before; *ledger_bytes comes with it, and
+ * is -1 where there is none.
  * A file that is not there or damaged is as good as none: the ledger knows the rest. But
  * one that cannot be read now is a failure where it is to be resumed from. */
 int hcb_state_read(struct hotcb *h, int64_t *ledger_bytes, struct hcb_err *err);
@@ -222,5 +234,10 @@ int hcb_state_read(struct hotcb *h, int64_t *ledger_bytes, struct hcb_err *err);
  * stays set: it is tried again. */
 int hcb_resume(struct hotcb *h);
 int hcb_resumable(const struct hotcb *h); /* callbacks in it that a command had loaded */
+
+/* redo.c: from the place of the state, where the ledger's lines after `from` say more, to the
+ * command at offset `to`. */
+int hcb_redo_plan(struct hotcb *h, int64_t from, int64_t to, struct hcb_err *err);
+bool hcb_redo(struct hotcb *h); /* false: not yet all of it, tried again at the next look */
 
 #endif

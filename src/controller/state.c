@@ -16,6 +16,13 @@ static bool reads_again(const struct hotcb *h)
     return h->restarting || h->answered.n > 0;
 }
 
+/* So much of the ledger is in what is said here: of commands that are to be done again, the
+ * next process must learn, too. */
+static int64_t known_bytes(const struct hotcb *h)
+{
+    return h->redo.pending ? h->redo.from : h->ledger.bytes;
+}
+
 /* Is within one sector of a disk, so that it is never half there. */
 static void put_place(struct hcb_buf *b, const struct hotcb *h)
 {
@@ -25,7 +32,7 @@ static void put_place(struct hcb_buf *b, const struct hotcb *h)
     hcb_buf_printf(b, "{\"format\":1,\"ledger_bytes\":%-20lld,\"seq\":%-20lld,\"commands\":{"
                    "\"offset\":%-20lld,\"lines\":%-20lld,\"count\":%-20lld,\"tail\":%-20lld,"
                    "\"again\":%-5s,\"fingerprint\":\"%s\"",
-                   (long long)h->ledger.bytes, (long long)h->ledger.seq,
+                   (long long)known_bytes(h), (long long)h->ledger.seq,
                    (long long)place->offset, (long long)place->lines, (long long)place->count,
                    (long long)place->tail, reads_again(h) ? "true" : "false", fingerprint);
 }
@@ -142,7 +149,7 @@ static void note_written(struct hotcb *h)
 {
     h->state.place = h->commands.place;
     h->state.again = reads_again(h);
-    h->state.ledger_bytes = h->ledger.bytes;
+    h->state.ledger_bytes = known_bytes(h);
     hcb_sig_get(h->dir.state, &h->state.sig);
 }
 
@@ -228,7 +235,8 @@ static bool read_hex(const char *hex, unsigned char *out, size_t n)
     return true;
 }
 
-static void read_place(struct hotcb *h, const struct hcb_value *state)
+/* false: it is damaged. */
+static bool read_place(struct hotcb *h, const struct hcb_value *state)
 {
     const struct hcb_value *c = hcb_map_get(state, "commands");
     struct hcb_commands_place place = {
@@ -239,15 +247,16 @@ static void read_place(struct hotcb *h, const struct hcb_value *state)
                 read_hex(hcb_map_text(c, "fingerprint", NULL), place.fingerprint,
                          sizeof place.fingerprint);
     if (!sane)
-        return;
+        return false;
     h->commands.place = place;
     h->restarting = hcb_map_bool(c, "again", false);
+    return true;
 }
 
 int hcb_state_read(struct hotcb *h, int64_t *ledger_bytes, struct hcb_err *err)
 {
     struct hcb_value state = {0};
-    *ledger_bytes = 0;
+    *ledger_bytes = -1;
     hcb_buf_reset(&h->text);
     int status = hcb_file_read(h->dir.state, STATE_BYTES, &h->text, err);
     if (status == HOTCB_ENOENT)
@@ -262,8 +271,8 @@ int hcb_state_read(struct hotcb *h, int64_t *ledger_bytes, struct hcb_err *err)
                 h->dir.state, err->text);
         return 0;
     }
-    read_place(h, &state);
-    *ledger_bytes = hcb_map_int(&state, "ledger_bytes", 0);
+    if (read_place(h, &state))
+        *ledger_bytes = hcb_map_int(&state, "ledger_bytes", -1);
     h->before = state;
     return 0;
 }

@@ -434,6 +434,80 @@ static void test_edited_behind_the_state(void **state)
     run_release(&r);
 }
 
+/* ---- answered, and not saved ---------------------------------------------------------- */
+
+static void send(const char *line)
+{
+    FILE *f = fopen(run_path("hotcb.commands.jsonl"), "a");
+    assert_non_null(f);
+    assert_true(fputs(line, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* More than one look takes in; the last ones but for that which is refused count. */
+static void send_many(void)
+{
+    for (int i = 0; i < REPEATED; i++)
+        send("{\"op\":\"enable\",\"id\":\"a\"}\n");
+    send("{\"op\":\"load\",\"id\":\"b\",\"target\":{\"kind\":\"lua_file\",\"path\":\"b.lua\"}}\n\n");
+    send("{\"op\":\"set_params\",\"id\":\"a\",\"params\":{\"every\":30,\"label\":1.10}}\n");
+    send("{\"op\":\"set_params\",\"id\":\"a\",\"params\":{\"every\":\"no number\"}}\n");
+}
+
+/* Dies between the ledger and the state. */
+static void answered_last(struct run *r)
+{
+    run_load(r, "a", counter);
+    run_script("b", "function handle(e, env) print('b') end");
+    send("{\"op\":\"set_params\",\"id\":\"a\",\"params\":{\"every\":20}}\n");
+    run_steps(r, 0, 1);
+    char *saved = file_read("run/hotcb.state.json");
+    send_many();
+    run_steps(r, 2, 5);
+    assert_true(run_logged(r, "b: b\n") > 0);
+    scratch_replace(run_path("hotcb.state.json"), saved);
+    free(saved);
+}
+
+static void expect_answered(struct run *r, int64_t step)
+{
+    run_steps(r, step, step);
+    assert_int_equal(run_logged(r, " 30 1.10 1.0\n"), 1);
+    assert_int_equal(run_logged(r, "b: b\n"), 1);
+}
+
+/* Who resumes has what these commands did, and the ledger has each of them once. */
+static void test_answered_last(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(answered_last);
+    run_resume(&r);
+    expect_answered(&r, 6);
+    run_release(&r);
+    run_resume(&r); /* what was done again is saved */
+    expect_answered(&r, 7);
+    run_release(&r);
+    char *ledger = file_read("run/hotcb.applied.jsonl");
+    assert_int_equal(count_of(ledger, "\"origin\":\"command\""), REPEATED + 4);
+    free(ledger);
+}
+
+/* A command of the host's own comes after them. */
+static void test_answered_before_the_host(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(answered_last);
+    run_resume(&r);
+    run_must(&r, "{'op':'set_params','id':'a','params':{'every':40}}");
+    run_steps(&r, 6, 6);
+    assert_int_equal(run_logged(&r, " 40 1.10 1.0\n"), 1);
+    run_release(&r);
+}
+
 /* ---- there and back within one look -------------------------------------------------- */
 
 #define WANTS(every) \
@@ -481,6 +555,8 @@ int main(void)
         WITH_SCRATCH(test_resume_from_nothing),
         WITH_SCRATCH(test_edited_commands),
         WITH_SCRATCH(test_edited_behind_the_state),
+        WITH_SCRATCH(test_answered_last),
+        WITH_SCRATCH(test_answered_before_the_host),
         WITH_SCRATCH(test_undone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

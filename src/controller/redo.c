@@ -38,13 +38,23 @@ static int do_again(struct hotcb *h, const struct hcb_line *line)
     return status == HOTCB_ENOMEM ? status : 0;
 }
 
+static void starve(struct hotcb *h)
+{
+    if (!h->starved)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "out of memory: earlier commands are done again, and "
+                "new ones taken in, later");
+    h->starved = true;
+}
+
 /* false: there was no memory for it. */
 static bool take_line(struct hotcb *h, const struct hcb_line *line)
 {
     struct hcb_redo *redo = &h->redo;
     if (redo->at < redo->applied.n && redo->applied.v[redo->at] == line->offset) {
-        if (do_again(h, line) < 0)
+        if (do_again(h, line) < 0) {
+            starve(h);
             return false;
+        }
         redo->at++;
     }
     if (line->offset >= redo->to)
@@ -65,11 +75,11 @@ static bool take_lines(struct hotcb *h)
     return h->commands.place.offset > before;
 }
 
-/* Another file, since this process looked at it first. */
-static void give_up(struct hotcb *h)
+/* Whether the lines that were there when this process began are not there any more. */
+static bool is_other_file(const struct hcb_commands *c, int event)
 {
-    h->restarting = true;
-    end_redo(h);
+    bool nothing = event == HCB_COMMANDS_NOTHING && !c->skipping && c->said.code == 0;
+    return nothing || event == HCB_COMMANDS_RESTARTED;
 }
 
 bool hcb_redo(struct hotcb *h)
@@ -80,8 +90,10 @@ bool hcb_redo(struct hotcb *h)
         int event = hcb_commands_begin(&h->commands, &err);
         if (event < 0 || event == HCB_COMMANDS_RESTARTED)
             hcb_log(&h->log, HOTCB_WARN, NULL, "%s", err.text);
-        if (event == HCB_COMMANDS_RESTARTED)
-            give_up(h);
+        if (is_other_file(&h->commands, event)) {
+            h->restarting = true;
+            end_redo(h);
+        }
         goes_on = event == HCB_COMMANDS_NEW && take_lines(h);
     }
     return !h->redo.pending;

@@ -449,7 +449,8 @@ static void send_many(void)
 {
     for (int i = 0; i < REPEATED; i++)
         send("{\"op\":\"enable\",\"id\":\"a\"}\n");
-    send("{\"op\":\"load\",\"id\":\"b\",\"target\":{\"kind\":\"lua_file\",\"path\":\"b.lua\"}}\n\n");
+    send("{\"op\":\"load\",\"id\":\"b\",\"target\":{\"kind\":\"lua_file\","
+         "\"path\":\"b.lua\"}}\n\n");
     send("{\"op\":\"set_params\",\"id\":\"a\",\"params\":{\"every\":30,\"label\":1.10}}\n");
     send("{\"op\":\"set_params\",\"id\":\"a\",\"params\":{\"every\":\"no number\"}}\n");
 }
@@ -508,6 +509,31 @@ static void test_answered_before_the_host(void **state)
     run_release(&r);
 }
 
+/* Another file has come since the run was opened: what is in it is new. */
+static void test_answered_in_a_file_that_is_gone(void **state)
+{
+    static const char *const files[] = {"", "{\"op\":\"disable\",\"id\":\"a\"}\n", NULL};
+    (void)state;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        struct run r;
+        mkdir(scratch("run"), 0777);
+        unlink(run_path("hotcb.commands.jsonl"));
+        killed(answered_last);
+        run_resume(&r);
+        if (files[i])
+            scratch_replace(run_path("hotcb.commands.jsonl"), files[i]);
+        else
+            unlink(run_path("hotcb.commands.jsonl"));
+        run_steps(&r, 6, 7);
+        send("{\"op\":\"set_params\",\"id\":\"a\",\"params\":{\"every\":50}}\n");
+        run_steps(&r, 8, 8);
+        run_expect_state(&r, "a", i == 1 ? "off" : "on", i != 1);
+        const struct hcb_value *params = hcb_map_get(run_callback(&r, "a"), "params");
+        assert_int_equal(hcb_map_int(params, "every", 0), 50);
+        run_release(&r);
+    }
+}
+
 /* ---- there and back within one look -------------------------------------------------- */
 
 #define WANTS(every) \
@@ -557,6 +583,7 @@ int main(void)
         WITH_SCRATCH(test_edited_behind_the_state),
         WITH_SCRATCH(test_answered_last),
         WITH_SCRATCH(test_answered_before_the_host),
+        WITH_SCRATCH(test_answered_in_a_file_that_is_gone),
         WITH_SCRATCH(test_undone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,6 +24,12 @@ static void write_real(struct hcb_buf *b, double d)
     hcb_json_close(b, '}');
 }
 
+static void add_hex(struct hcb_buf *b, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hcb_buf_printf(b, "%02x", (unsigned char)s[i]);
+}
+
 static void write_text(struct hcb_buf *b, const char *s, size_t n)
 {
     if (hcb_utf8_valid(s, n) && !memchr(s, '\0', n)) {
@@ -33,22 +39,26 @@ static void write_text(struct hcb_buf *b, const char *s, size_t n)
     write_escape(b);
     hcb_json_open(b, '[');
     hcb_buf_char(b, '"');
-    for (size_t i = 0; i < n; i++)
-        hcb_buf_printf(b, "%02x", (unsigned char)s[i]);
+    add_hex(b, s, n);
     hcb_buf_char(b, '"');
     hcb_json_close(b, ']');
     hcb_json_close(b, '}');
 }
 
-/* With one more '$' where it begins with one: that makes the text no deeper. */
+/* With one more '$' where it begins with one, or as bytes behind a '$': that makes the text
+ * no deeper. */
 static void write_key(struct hcb_buf *b, const char *key)
 {
     struct hcb_buf longer = {0};
-    if (*key == '$') {
-        hcb_buf_printf(&longer, "$%s", key);
-        key = hcb_buf_text(&longer);
-    }
-    hcb_json_key(b, key);
+    size_t n = strlen(key);
+    bool bytes = !hcb_utf8_valid(key, n);
+    if (bytes || *key == '$')
+        hcb_buf_char(&longer, '$');
+    if (bytes)
+        add_hex(&longer, key, n);
+    else if (longer.len > 0)
+        hcb_buf_str(&longer, key);
+    hcb_json_key(b, longer.len > 0 ? hcb_buf_text(&longer) : key);
     b->oom |= longer.oom;
     hcb_buf_release(&longer);
 }
@@ -125,19 +135,25 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* n bytes from twice as many digits. */
+static bool read_hex(const char *hex, size_t n, char *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (char)(high << 4 | low);
+    }
+    return true;
+}
+
 static int read_bytes(const struct hcb_value *list, struct hcb_value *out)
 {
     const char *hex = list->u.list.v[0].u.text.s;
     size_t n = list->u.list.v[0].u.text.n / 2;
     if (!hcb_value_text(out, hex, n))
         return HOTCB_ENOMEM;
-    for (size_t i = 0; i < n; i++) {
-        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return HOTCB_EFORMAT;
-        out->u.text.s[i] = (char)(high << 4 | low);
-    }
-    return 0;
+    return read_hex(hex, n, out->u.text.s) ? 0 : HOTCB_EFORMAT;
 }
 
 static int read_spelt(const struct hcb_value *list, struct hcb_value *out)
@@ -158,13 +174,26 @@ static int read_list_escape(const struct hcb_value *list, struct hcb_value *out)
     return n == 1 ? read_bytes(list, out) : read_spelt(list, out);
 }
 
+/* The place for what stands under a key as it was written; NULL: no memory. What is neither
+ * of these forms comes from older versions. */
+static struct hcb_value *read_key(struct hcb_value *map, const char *key)
+{
+    if (key[0] != '$' || key[1] == '$')
+        return hcb_map_put(map, key + (key[0] == '$'));
+    size_t n = strlen(key + 1) / 2;
+    char *bytes = calloc(n + 1, 1);
+    bool is_hex = bytes && n > 0 && key[1 + 2 * n] == '\0' && read_hex(key + 1, n, bytes);
+    struct hcb_value *place = bytes ? hcb_map_put(map, is_hex ? bytes : key) : NULL;
+    free(bytes);
+    return place;
+}
+
 static int read_map(const struct hcb_value *json, struct hcb_value *out)
 {
     int status = 0;
     hcb_value_map(out);
     for (size_t i = 0; status == 0 && i < json->u.map.n; i++) {
-        const char *key = json->u.map.p[i].key;
-        struct hcb_value *to = hcb_map_put(out, key + (key[0] == '$' && key[1] == '$'));
+        struct hcb_value *to = read_key(out, json->u.map.p[i].key);
         status = to ? read_value(&json->u.map.p[i].value, to) : HOTCB_ENOMEM;
     }
     return status;

@@ -6,7 +6,8 @@
  *   {"$":["00ff"]}                                     text of these bytes, in hex
  *   {"$":[1.1,"1.10"]}                                 that value, and how it was spelt
  *   {"$":{...}}                                        that map, as older versions wrote it
- * A key that begins with "$" is written with one more: {"$$":1} is the map {"$":1}. */
+ * A key that begins with "$" is written with one more: {"$$":1} is the map {"$":1}. One that
+ * is not UTF-8 is written as "$" and its bytes in hex: {"$ff":1}. */
 #ifndef HCB_EXACT_H
 #define HCB_EXACT_H
 

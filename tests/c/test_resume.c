@@ -34,6 +34,7 @@ static void there_and_back(const struct hcb_value *v, const char *json)
     assert_int_equal(hcb_json_parse(text.data, text.len, &read, NULL), 0);
     assert_int_equal(hcb_exact_read(&read, &again), 0);
     assert_same(v, &again);
+    assert_true(hcb_value_equal(v, &again));
     hcb_buf_release(&text);
     hcb_value_release(&read);
     hcb_value_release(&again);
@@ -71,6 +72,26 @@ static void test_exact_bytes_and_maps(void **state)
     there_and_back(&v, "{\"bytes\":{\"$\":[\"61ff0062\"]},\"inner\":{\"$$\":{\"$\":\"NaN\"}},"
                        "\"list\":[5e-324]}");
     hcb_value_release(&v);
+}
+
+/* Keys of a Lua table are bytes, too. */
+static void test_exact_keys(void **state)
+{
+    static const char *const keys[] = {"\xff", "\xfe", "$", "$$", "$ff", "$$ff", "", "\xe2\x82",
+                                       "\xef\xbf\xbd", "\x01\n\""};
+    struct hcb_value all = {0};
+    (void)state;
+    hcb_value_map(&all);
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        struct hcb_value one = {0};
+        hcb_value_map(&one);
+        hcb_value_int(hcb_map_put(&one, keys[i]), (int64_t)i);
+        there_and_back(&one, i == 0 ? "{\"$ff\":0}" : NULL);
+        hcb_value_release(&one);
+        hcb_value_int(hcb_map_put(&all, keys[i]), (int64_t)i);
+    }
+    there_and_back(&all, NULL);
+    hcb_value_release(&all);
 }
 
 /* What is no such JSON is refused, and leaves nothing. */
@@ -570,6 +591,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exact_scalars),
         cmocka_unit_test(test_exact_bytes_and_maps),
+        cmocka_unit_test(test_exact_keys),
         cmocka_unit_test(test_exact_refuses),
         WITH_SCRATCH(test_resume),
         WITH_SCRATCH(test_resume_twice),

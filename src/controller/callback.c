@@ -240,7 +240,6 @@ static void take_over(struct hcb_callback *cb, struct attempt *a, struct hcb_wor
     struct hcb_script *old = cb->script;
     struct hcb_buf text = cb->text;
     const char *dropped = hcb_script_dropped(a->script);
-    hcb_callback_touch(cb);
     if (dropped)
         hcb_log(world->log, HOTCB_WARN, cb->id,
                 "values that the new version does not take were left out: %s", dropped);
@@ -258,6 +257,7 @@ static void take_over(struct hcb_callback *cb, struct attempt *a, struct hcb_wor
     update_schedule(cb, world);
     close_script(cb, old, world);
     hcb_script_free(old);
+    hcb_callback_touch(cb); /* at the end: who is told of this meanwhile may ask for the list */
 }
 
 /* With the sum of the text, which is known of a file. */

@@ -129,6 +129,37 @@ static void test_status_says_what_is_so(void **state)
     run_release(&r);
 }
 
+static void list_in_hook(void *user, enum hotcb_level level, const char *callback, const char *line)
+{
+    struct run *r = user;
+    run_log(user, level, callback, line);
+    if (r->h)
+        hotcb_free(hotcb_list(r->h));
+}
+
+/* A host may ask for the list from its log hook, which is also called while a callback
+ * becomes another one: here a state made anew after a stop, whose helper has changed. */
+static void test_list_in_the_middle(void **state)
+{
+    struct run r;
+    const char *event = "train_step_end";
+    (void)state;
+    run_init(&r);
+    r.opt.log = list_in_hook;
+    run_open(&r);
+    scratch_write(run_path("declared.lua"), "return { { 'every', 10 }, { 'more', 1 } }");
+    run_load(&r, "a", "return { params = require 'declared', handle = function(self)\n"
+             "  while self.more do end end }\n");
+    run_must(&r, "{'op':'set_limits','id':'a','limits':{'time_ms':5,'errors':0}}");
+    run_must(&r, "{'op':'set_params','id':'a','params':{'more':2}}");
+    run_steps(&r, 0, 0);
+    scratch_replace(run_path("declared.lua"), "return { { 'every', 10 } }");
+    assert_int_equal(hotcb_dispatch(r.h, r.env, &event, 1), 0);
+    assert_int_equal(run_logged(&r, "were left out: "), 1);
+    check_kept(&r);
+    run_release(&r);
+}
+
 /* Of one that is only called, the counters change and nothing else does. */
 static void test_counters(void **state)
 {
@@ -331,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_SCRATCH(test_status_says_what_is_so), WITH_SCRATCH(test_counters),
+        WITH_SCRATCH(test_list_in_the_middle),
         WITH_SCRATCH(test_state_is_written_in_parts), WITH_SCRATCH(test_many_commands_of_the_host),
         WITH_SCRATCH(test_bytes_of_beats),
     };

@@ -73,6 +73,7 @@ static bool apply_config_op(struct hotcb *h, struct hcb_value *after, const stru
     struct hcb_outcome out;
     hcb_registry_apply(&h->registry, op, &out);
     bool starved = !out.applied && out.err.code == HOTCB_ENOMEM;
+    h->taking.differs |= !out.applied;
     if (!starved || read_later(h))
         hcb_record(h, op, &out);
     if (starved && op->kind == HCB_OP_LOAD)
@@ -175,6 +176,7 @@ static void end_taking(struct hotcb *h)
     struct hcb_buf text = h->config_text;
     h->config_again = !t->whole;
     h->config_partly = false;
+    h->config_differs = t->differs;
     h->config = t->after;
     h->config_text = t->text;
     t->after = before;
@@ -199,11 +201,23 @@ static int go_on(struct hotcb *h)
 
 /* ---- the file -------------------------------------------------------------- */
 
+/* The first file after a resume, and the one that was read before: what was refused then is
+ * tried again once it is saved, as by a process that goes on. */
+static bool is_resumed(struct hotcb *h, const struct hcb_buf *text)
+{
+    bool first = h->config_resumed;
+    h->config_resumed = false;
+    return first && text->len == h->config_text.len &&
+           memcmp(hcb_buf_text(text), hcb_buf_text(&h->config_text), text->len) == 0;
+}
+
 static int take_config(struct hotcb *h, const struct hcb_buf *text)
 {
     struct hcb_value after = {0};
     struct hcb_err err;
     const char *name = HCB_NAME(h->dir.config);
+    if (is_resumed(h, text))
+        return 0;
     if (hcb_config_parse(hcb_buf_text(text), text->len, name, &after, &err) < 0)
         return refuse_config(h, &err);
     if (after.type == HCB_NULL) {

@@ -145,16 +145,18 @@ static void resume_entry(struct hotcb *h, struct revived *r)
     hcb_record(h, &r->op, &out);
 }
 
-/* As text, or as what was carried out of it and of files that came after it. */
+/* As text, or as what counts as read, where that is something else. */
 static int read_config(struct hotcb *h, struct hcb_err *err)
 {
     const char *text = hcb_buf_text(&h->config_text);
-    h->config_partly = hcb_map_text(&h->before, "carried", NULL) != NULL;
-    if (!h->config_partly)
+    h->config_differs = hcb_map_text(&h->before, "config_read", NULL) != NULL;
+    if (!h->config_differs)
         return hcb_config_parse(text, h->config_text.len, h->dir.config, &h->config, err);
-    int status = read_part(&h->before, "carried", &h->config);
+    h->config_partly = hcb_map_bool(&h->before, "config_again", false);
+    h->config_resumed = !h->config_partly;
+    int status = read_part(&h->before, "config_read", &h->config);
     if (status < 0)
-        return hcb_fail(err, status, "what was carried out of it is damaged");
+        return hcb_fail(err, status, "what was taken in of it is damaged");
     status = hcb_config_check(&h->config, h->dir.config, err);
     if (status < 0)
         hcb_value_release(&h->config);
@@ -169,7 +171,7 @@ static int resume_config(struct hotcb *h)
     int status = h->config_text.oom ? HOTCB_ENOMEM : read_config(h, &err);
     if (status < 0) {
         hcb_buf_reset(&h->config_text);
-        h->config_partly = false;
+        h->config_differs = h->config_partly = h->config_resumed = false;
     }
     if (status < 0 && status != HOTCB_ENOMEM)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s: hotcb.yaml as it was read before cannot be read "

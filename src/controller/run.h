@@ -33,6 +33,7 @@ struct hcb_config_taking {
     struct hcb_ops ops;
     size_t done; /* so many of them are carried out */
     bool whole;  /* none of them for want of memory in vain */
+    bool differs; /* `after` is not what the text says: something was refused */
 };
 
 /* Where the look at the files of all callbacks is. */
@@ -100,8 +101,10 @@ struct hotcb {
     struct hcb_config_taking taking;
     struct hcb_value before;    /* the state of an earlier process, until it is resumed */
     struct hcb_value config;    /* as last read, and carried out; null: never */
-    struct hcb_buf config_text; /* the same as text, unless: */
-    bool config_partly;         /* more was carried out since, of files not taken in to the end */
+    struct hcb_buf config_text; /* the same as text, */
+    bool config_differs;        /* but for what of it was refused, and so counts as not read; */
+    bool config_partly;         /* or with more, of later files not taken in to the end */
+    bool config_resumed;        /* by this process as it differs; the same text is not tried */
     struct hcb_buf config_new;  /* what a look reads */
     char *config_dir;
     char *config_error;

@@ -109,17 +109,20 @@ static void put_callback(struct hcb_buf *b, struct hcb_callback *cb)
     hcb_json_close(b, '}');
 }
 
-/* Of a file that is taken in by several looks, what was carried out so far has no text. */
+/* hotcb.yaml as last read; and what of it counts as read, where that is something else: some of
+ * it was refused, or a later one is not taken in to its end, and so is looked at again. */
 static void put_config(struct hcb_buf *b, const struct hotcb *h)
 {
-    struct hcb_value carried = {0};
-    hcb_json_key(b, "config"); /* hotcb.yaml as last read */
+    struct hcb_value read = {0};
+    bool partly = h->config_partly || h->taking.done > 0;
+    hcb_json_key(b, "config");
     hcb_json_text(b, hcb_buf_text(&h->config_text), h->config_text.len);
-    if (!h->config_partly && h->taking.done == 0)
+    if (!h->config_differs && !partly)
         return;
-    b->oom |= !hcb_config_carried(h, &carried);
-    put_exact(b, "carried", &carried);
-    hcb_value_release(&carried);
+    b->oom |= !hcb_config_carried(h, &read);
+    put_exact(b, "config_read", &read);
+    hcb_json_put_bool(b, "config_again", h->config_again || partly);
+    hcb_value_release(&read);
 }
 
 static void put_all(struct hcb_buf *b, const struct hotcb *h)

@@ -586,6 +586,50 @@ static void test_undone(void **state)
     run_release(&r);
 }
 
+/* ---- what hotcb.yaml said in vain -------------------------------------------------------- */
+
+static void refused(struct run *r)
+{
+    run_script("a", counter);
+    scratch_write(run_path("hotcb.yaml"), WANTS("30"));
+    run_steps(r, 0, 1);
+    scratch_replace(run_path("hotcb.yaml"), WANTS("many"));
+    run_steps(r, 2, 2);
+    assert_int_equal(run_logged(r, "set_params a (yaml): rejected"), 1);
+}
+
+/* A key that was refused counts as not read, for who resumes as for who was not killed: the
+ * next file that says the same is not one that says nothing new. */
+static void test_refused(void **state)
+{
+    struct run r;
+    (void)state;
+    mkdir(scratch("run"), 0777);
+    killed(refused);
+    char text[sizeof(counter)];
+    snprintf(text, sizeof(text), "%s", counter);
+    memcpy(strstr(text, "'every', 10"), "'every',''  ", 11);
+    for (int again = 0; again < 2; again++) { /* the second process resumes what the first read */
+        run_resume(&r);
+        run_steps(&r, 3, 4);
+        assert_int_equal(run_logged(&r, " 30 x 1.0\n"), 2);
+        assert_int_equal(run_logged(&r, "(yaml): rejected"), 0); /* it was not saved since */
+        run_release(&r);
+    }
+    run_resume(&r);
+    run_script("a", text);
+    run_steps(&r, 5, 5);
+    scratch_replace(run_path("hotcb.yaml"), WANTS("many") "\n# saved again\n");
+    run_steps(&r, 6, 6);
+    assert_int_equal(run_logged(&r, " many x 1.0\n"), 1);
+    run_must(&r, "{'op':'set_params','id':'a','params':{'every':'few'}}");
+    run_release(&r);
+    run_resume(&r); /* now it is read, and does not undo the command */
+    run_steps(&r, 7, 7);
+    assert_int_equal(run_logged(&r, " few x 1.0\n"), 1);
+    run_release(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -607,6 +651,7 @@ int main(void)
         WITH_SCRATCH(test_answered_before_the_host),
         WITH_SCRATCH(test_answered_in_a_file_that_is_gone),
         WITH_SCRATCH(test_undone),
+        WITH_SCRATCH(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

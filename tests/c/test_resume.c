@@ -476,12 +476,14 @@ static void send_many(void)
     send("{\"op\":\"set_params\",\"id\":\"a\",\"params\":{\"every\":\"no number\"}}\n");
 }
 
+#define SAVED "{\"op\":\"set_params\",\"id\":\"a\",\"params\":{\"every\":20}}\n"
+
 /* Dies between the ledger and the state. */
 static void answered_last(struct run *r)
 {
     run_load(r, "a", counter);
     run_script("b", "function handle(e, env) print('b') end");
-    send("{\"op\":\"set_params\",\"id\":\"a\",\"params\":{\"every\":20}}\n");
+    send(SAVED);
     run_steps(r, 0, 1);
     char *saved = file_read("run/hotcb.state.json");
     send_many();
@@ -530,10 +532,12 @@ static void test_answered_before_the_host(void **state)
     run_release(&r);
 }
 
-/* Another file has come since the run was opened: what is in it is new. */
+/* Another file has come since the run was opened, or what is to be done again was cut off:
+ * what comes then is new. */
 static void test_answered_in_a_file_that_is_gone(void **state)
 {
-    static const char *const files[] = {"", "{\"op\":\"disable\",\"id\":\"a\"}\n", NULL};
+    static const char *const files[] = {"", "{\"op\":\"disable\",\"id\":\"a\"}\n", SAVED,
+                                        NULL};
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         struct run r;
@@ -552,6 +556,9 @@ static void test_answered_in_a_file_that_is_gone(void **state)
         const struct hcb_value *params = hcb_map_get(run_callback(&r, "a"), "params");
         assert_int_equal(hcb_map_int(params, "every", 0), 50);
         run_release(&r);
+        char *ledger = file_read("run/hotcb.applied.jsonl");
+        assert_int_equal(count_of(ledger, "\"params\":{\"every\":50}"), i + 1);
+        free(ledger);
     }
 }
 

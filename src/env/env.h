@@ -49,8 +49,9 @@ struct hotcb_env {
     struct hcb_device devices[HCB_DEVICES]; /* type 0: not in use */
     struct hcb_err err;       /* of the last tensor that was refused */
     struct hcb_buf refusals;  /* lines that a run has still to say: the first of each key */
-    /* How a provider is called while a script reads; NULL: as it is. */
+    /* How a provider is called while a script reads; NULL: as it is. And for whom. */
     int (*call_host)(hotcb_lazy_fn *fn, void *user, struct hotcb_env *env, const char *key);
+    void *reader;
 };
 
 /* The slot a script means by env[key] or env.GROUP[key], worked out if it is

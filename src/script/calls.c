@@ -124,10 +124,12 @@ static int l_restore(lua_State *L)
     return 0;
 }
 
-/* A lazy value is worked out by the host. */
+/* A lazy value is worked out by the host, which may set others, too. */
 static int call_host(hotcb_lazy_fn *fn, void *user, struct hotcb_env *env, const char *key)
 {
+    struct hcb_script *s = env->reader;
     struct hcb_sandbox_outside out;
+    hcb_lua_cool_env(s->box.running, s);
     hcb_sandbox_step_out(&out);
     int rc = fn(user, env, key);
     hcb_sandbox_step_in(&out);
@@ -139,6 +141,7 @@ static void set_env(struct hcb_script *s, struct hotcb_env *env)
     s->env = env;
     s->call++;
     env->call_host = call_host;
+    env->reader = s;
 }
 
 void hcb_script_round(hcb_round_fn *body, void *user)

@@ -120,6 +120,35 @@ bool hcb_lua_refresh_hot(lua_State *L, struct hcb_script *s)
     return true;
 }
 
+/* field -> field, and whether it is what the host has set: else the script wrote it. */
+static bool is_of_host(lua_State *L, const struct hcb_slot *slot)
+{
+    push_hot(L, slot);
+    bool nan = lua_type(L, -2) == LUA_TNUMBER && !lua_rawequal(L, -2, -2);
+    bool same = lua_rawequal(L, -1, -2) || (nan && !lua_rawequal(L, -1, -1));
+    lua_pop(L, 1);
+    return same;
+}
+
+void hcb_lua_cool_env(lua_State *L, struct hcb_script *s)
+{
+    if (s->hot.placed == 0)
+        return;
+    lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_ENV); // env
+    for (unsigned i = 0; i < s->hot.placed; i++) {
+        lua_rawgeti(L, LUA_REGISTRYINDEX, HCB_KEY_HOT + (int)i);
+        lua_pushvalue(L, -1); // env name name
+        if (lua_rawget(L, -3) != LUA_TNIL && is_of_host(L, &s->env->slots[s->hot.slot[i]])) {
+            lua_pop(L, 1);
+            lua_pushnil(L); // env name nil
+            lua_rawset(L, -3);
+        } else {
+            lua_pop(L, 2);
+        }
+    }
+    lua_pop(L, 1);
+}
+
 static int l_index(lua_State *L)
 {
     struct hotcb_env *env = live_env(L);

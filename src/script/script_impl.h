@@ -81,6 +81,8 @@ void hcb_lua_forget_env(lua_State *L, struct hcb_script *s); /* no call with an 
 /* Sets the hot fields of env at the bottom of the stack; false: it has to be pushed anew. Raises
  * nothing. */
 bool hcb_lua_refresh_hot(lua_State *L, struct hcb_script *s);
+/* From here on in this call, they are looked up like others. Raises nothing. */
+void hcb_lua_cool_env(lua_State *L, struct hcb_script *s);
 static inline bool hcb_lua_refresh_env(lua_State *L, struct hcb_script *s)
 {
     return s->hot.n == 0 ? !s->env_written : hcb_lua_refresh_hot(L, s);

@@ -2,6 +2,8 @@
  * show. Nor may the short way into handle. */
 #include "script_rig.h"
 
+#include <math.h>
+
 /* What stands in env at each call, parted by ';': NAME=NUMBER, NAME='TEXT, NAME? for a lazy
  * 7, NAME! kept, @ for another env, * for no call at all but set_params. And what the script
  * says to all of them. */
@@ -113,6 +115,54 @@ static void test_hot_fields_do_not_show(void **state)
             check_row(&rows[i], repeats[j]);
 }
 
+/* Providers may set other keys than their own. Here z is 7 and makes x 2, y nil and n 3. */
+static int set_others(void *user, hotcb_env *env, const char *key)
+{
+    (void)user;
+    hotcb_env_int(env, "x", 2);
+    hotcb_env_unset(env, "y");
+    hotcb_env_num(env, "n", 3);
+    return hotcb_env_int(env, key, 7);
+}
+
+/* Where x and y are 1, and n is no number. */
+static const struct row others[] = {
+    {"local x, y, n = env.x, env.y, env.n print(x, y, n == n, env.z, env.x, env.y, env.n)", NULL,
+     "1 1 false 7 2 nil 3.0"},
+    {"local x, y = env.x, env.y local t = {} for k, v in pairs(env) do t[k] = v end "
+     "print(x, y, t.z, t.x, t.y, t.n)", NULL, "1 1 7 2 nil 3.0"},
+    {"local x, y = env.x, env.y env.x = 'own' print(x, y, env.z, env.x, env.y)", NULL,
+     "1 1 7 own nil"},
+    {"local x, y = env.x, env.y rawset(env, 'x', 5) print(x, y, env.z, env.x)", NULL, "1 1 7 5"},
+    {"local x = env.x local function f() return env.z, env.x end "
+     "if coroutine then f = coroutine.wrap(f) end print(x, f())", NULL, "1 7 2"},
+};
+
+static void check_others(const struct row *row, int calls)
+{
+    char text[400];
+    struct rig r;
+    rig_init(&r);
+    r.source.limits.coroutines = true;
+    snprintf(text, sizeof text, "function handle(event, env) %s end", row->code);
+    rig_must_open(&r, text);
+    hotcb_env_lazy(r.env, "z", set_others, NULL);
+    for (int i = 0; i < calls; i++) {
+        hotcb_env_int(r.env, "x", 1);
+        hotcb_env_int(r.env, "y", 1);
+        hotcb_env_num(r.env, "n", (double)NAN);
+        rig_expect(&r, row->said);
+    }
+    rig_release(&r);
+}
+
+static void test_providers_that_set_others(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        check_others(&others[i], 5);
+}
+
 /* Scripts, and what they say to the events a, b and a again. */
 static const struct row handles[] = {
     {"return { handle = function(self, e) print(e, self.id) end }", NULL, "a it|b it|a it"},
@@ -162,6 +212,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hot_fields_do_not_show),
+        cmocka_unit_test(test_providers_that_set_others),
         cmocka_unit_test(test_how_handle_is_found),
         cmocka_unit_test(test_a_handle_that_is_gone),
     };

@@ -183,6 +183,30 @@ static int l_newindex(lua_State *L)
     return 0;
 }
 
+static bool is_view(lua_State *L, int table)
+{
+    if (!lua_getmetatable(L, table))
+        return false;
+    lua_pushliteral(L, "__index");
+    lua_rawget(L, -2);
+    bool is = lua_tocfunction(L, -1) == l_index;
+    lua_pop(L, 2);
+    return is;
+}
+
+/* rawset, which goes by no __newindex. */
+static int l_rawset(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checkany(L, 2);
+    luaL_checkany(L, 3);
+    lua_settop(L, 3);
+    if (is_view(L, 1))
+        hcb_script_of(L)->env_written = true;
+    lua_rawset(L, 1);
+    return 1;
+}
+
 /* table -> the same, with what the host has set at the top level */
 static void copy_slots(lua_State *L, struct hotcb_env *env)
 {
@@ -360,6 +384,7 @@ void hcb_lua_open_env(lua_State *L)
 {
     lua_newtable(L);
     lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_GROUPS);
+    lua_register(L, "rawset", l_rawset);
     lua_getglobal(L, "next");
     lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_NEXT);
     push_view(L, "");

@@ -47,6 +47,8 @@ static int attach(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *en
 {
     cb->attached = true;
     int status = hcb_script_attach(cb->script, env, fault);
+    if (hcb_is_child(h)) /* a lazy value forked, and this is the other one */
+        return -1;
     hcb_carry_out(h, cb, status == 0);
     return status;
 }
@@ -106,7 +108,7 @@ static void end_call(struct calls *c, int status)
 {
     struct hotcb *h = c->h;
     c->calling = false;
-    if (hcb_is_child(h)) /* a lazy value forked, and this is the other one */
+    if (hcb_is_child(h)) /* as in attach */
         return;
     if (hcb_effects_any(&h->registry.world.effects))
         hcb_carry_out(h, c->due, status == 0);
@@ -183,13 +185,13 @@ static void call_all(struct hotcb *h, struct hotcb_env *env, int id, int64_t ste
 static void attach_fresh(struct hotcb *h, struct hotcb_env *env, int event)
 {
     h->registry.world.fresh = false;
-    for (size_t i = 0; i < h->registry.n; i++) {
+    for (size_t i = 0; i < h->registry.n && h->open; i++) {
         struct hcb_callback *cb = h->registry.v[i];
         struct hcb_fault fault;
         int64_t begin = hcb_clock_ns();
         if (cb->attached || !cb->enabled || cb->failed || !cb->script)
             continue;
-        if (attach(h, cb, env, &fault) < 0)
+        if (attach(h, cb, env, &fault) < 0 && h->open)
             failed(h, cb, &fault, event);
         count_cost(h, cb, hcb_clock_ns() - begin);
     }
@@ -275,6 +277,6 @@ void hcb_dispatch_seen(struct hotcb *h, struct hotcb_env *env, int id)
         if (!is_for_all(h, id))
             make_plan(h, id, slot);
     }
-    if (id == HCB_CHECKPOINT)
+    if (id == HCB_CHECKPOINT && h->open)
         checkpoint(h);
 }

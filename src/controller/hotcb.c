@@ -456,7 +456,7 @@ static void begin_dispatch(struct hotcb *h)
 
 static void end_dispatch(struct hotcb *h, struct hotcb_env *env)
 {
-    if (env->refusals.len > 0)
+    if (env->refusals.len > 0 && h->open)
         say_refusals(h, env);
     if (h->changed)
         hcb_publish(h);

@@ -161,6 +161,19 @@ static const char reader_lua[] =
     "  if v == 0 then while true do end end\n"
     "end\n";
 
+/* All that it says, after `seen` of the child is 0, is the child's. */
+static const char saver_lua[] =
+    "local T, seen = {}, nil\n"
+    "local function tell(where) if seen == 0 then print(where, 'in the child') end end\n"
+    "function T:on_attach(env) seen = env.lazy tell 'on_attach' end\n"
+    "function T:handle(event, env) seen = env.lazy tell(event) end\n"
+    "function T:save() tell 'save' end\n"
+    "return T\n";
+
+static const char later_lua[] =
+    "return { on_attach = function(self, env) print('attached', env.forked) end,\n"
+    "         handle = function() end }\n";
+
 static void end_of_child(struct trial *t)
 {
     trial_close(t);
@@ -172,7 +185,7 @@ static void end_of_child(struct trial *t)
 static void check_no_trace(const struct trial *t)
 {
     char *log = trial_read(t, "hotcb.log"), *metrics = trial_read(t, "hotcb.metrics.jsonl");
-    CHECK(log && !strstr(log, "time_ms"), "the child wrote to hotcb.log");
+    CHECK(log && !strstr(log, "time_ms") && !strstr(log, "child"), "the child wrote to hotcb.log");
     CHECK(metrics && !strstr(metrics, "\"value\":0"), "the child wrote to hotcb.metrics.jsonl");
     free(log);
     free(metrics);
@@ -184,6 +197,44 @@ static void part_with(struct trial *t, pid_t child)
         end_of_child(t);
     trial_wait("the child that a lazy value made", child);
     check_no_trace(t);
+}
+
+/* A tensor of no known type is said to be refused by whoever is given env. */
+static int fork_and_refuse(void *user, hotcb_env *env, const char *key)
+{
+    float data = 0;
+    hotcb_tensor strange = {.data = &data, .device_type = 1, .type_code = 99, .type_bits = 32,
+                            .type_lanes = 1};
+    int rc = fork_and_return(user, env, key);
+    if (*(pid_t *)user == 0) {
+        hotcb_env_str(env, "forked", "in the child");
+        hotcb_env_tensor(env, "of the child", &strange);
+    }
+    return rc;
+}
+
+/* In on_attach, which comes before that of others; and where save() is called next. */
+static void inside_other_calls(void *arg)
+{
+    static const char *const events[] = {"train_step_end", "checkpoint"};
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        struct trial t;
+        pid_t child = -1;
+        trial_init(&t, events[i]);
+        if (trial_open(&t)) {
+            trial_load(&t, "saver", saver_lua);
+            if (i > 0)
+                trial_steps(&t, 1);
+            trial_load(&t, "later", later_lua);
+            hotcb_env_lazy(t.env, "lazy", fork_and_refuse, &child);
+            hotcb_env_step(t.env, t.step++);
+            hotcb_apply(t.h, t.env, events[i]);
+            hotcb_env_lazy(t.env, "lazy", NULL, NULL);
+            part_with(&t, child);
+        }
+        trial_close(&t);
+    }
 }
 
 static void inside_a_lazy_value(void *arg)
@@ -241,6 +292,7 @@ int main(int argc, char **argv)
     during_a_run("each-apply", -1);
     during_a_run("seldom", 3600000);
     inside_a_lazy_value(NULL);
+    inside_other_calls(NULL);
     beside_threads(NULL);
     return trial_end();
 }

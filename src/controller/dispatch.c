@@ -181,7 +181,8 @@ static void call_all(struct hotcb *h, struct hotcb_env *env, int id, int64_t ste
     hcb_script_round(go_round, &c);
 }
 
-/* on_attach of those that are new, at the first apply, due or not. */
+/* on_attach of those that are new, at the first apply, due or not. A state may have been
+ * stopped before that, by values that it was given. */
 static void attach_fresh(struct hotcb *h, struct hotcb_env *env, int event)
 {
     h->registry.world.fresh = false;
@@ -191,7 +192,9 @@ static void attach_fresh(struct hotcb *h, struct hotcb_env *env, int event)
         int64_t begin = hcb_clock_ns();
         if (cb->attached || !cb->enabled || cb->failed || !cb->script)
             continue;
-        if (attach(h, cb, env, &fault) < 0 && h->open)
+        int status = hcb_script_dead(cb->script) ? revive(h, cb, env, &fault)
+                                                 : attach(h, cb, env, &fault);
+        if (status < 0 && h->open)
             failed(h, cb, &fault, event);
         count_cost(h, cb, hcb_clock_ns() - begin);
     }

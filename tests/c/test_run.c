@@ -196,6 +196,36 @@ static void test_rebuild_on_demand(void **state)
     }
 }
 
+/* Values that are refused change nothing, also where they come before the first event, and
+ * checking them stopped the state. */
+static void test_refused_before_the_first_event(void **state)
+{
+    static const char *const bodies[] = {
+        "while true do end", "local t = {} while true do t[#t + 1] = {} end", "error 'no'",
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(bodies); i++) {
+        char text[500];
+        struct run r;
+        run_start(&r);
+        snprintf(text, sizeof(text), "local T = { params = { { 'a', 1 } } } "
+                 "function T:set_params() if self.a == 5 then %s end end "
+                 "function T:on_attach() print('attached') end "
+                 "function T:handle(e, env) print('step', env.step, self.a) end return T",
+                 bodies[i]);
+        run_load(&r, "a", text);
+        assert_int_equal(run_command(&r, "{'op':'set_params','id':'a','params':{'a':5}}"),
+                         HOTCB_EREFUSED);
+        run_steps(&r, 1, 2);
+        run_expect_state(&r, "a", "on", true);
+        assert_int_equal(run_number(&r, "a", "failures"), 0);
+        assert_int_equal(run_logged(&r, "a: attached\n"), 1);
+        assert_int_equal(run_logged(&r, "a: step 1 1\n"), 1);
+        assert_int_equal(run_logged(&r, "a: step 2 1\n"), 1);
+        run_release(&r);
+    }
+}
+
 /* ---- hotcb.yaml ------------------------------------------------------------ */
 
 #define ENTRY(more) "callbacks:\n  a:\n    target: { kind: lua_file, path: a.lua }\n" more
@@ -637,6 +667,7 @@ int main(void)
         WITH_SCRATCH(test_repeated_failures_are_said_less),
         WITH_SCRATCH(test_rebuild),
         WITH_SCRATCH(test_rebuild_on_demand),
+        WITH_SCRATCH(test_refused_before_the_first_event),
         WITH_SCRATCH(test_wanted_and_missing),
         WITH_SCRATCH(test_heir),
         WITH_SCRATCH(test_error_of_the_config),

@@ -84,13 +84,6 @@ struct calls {
     int64_t begin_ns;         /* 0: it is not timed */
 };
 
-/* A clock costs more than an empty call: of a callback's calls the first ones are timed, and
- * then each 16th. */
-static bool is_timed(const struct hcb_callback *cb)
-{
-    return cb->calls % 16 == 0 || cb->calls < 32;
-}
-
 static void time_call(struct calls *c)
 {
     int64_t took = hcb_clock_ns() - c->begin_ns;
@@ -123,7 +116,7 @@ static void end_call(struct calls *c, int status)
 static void call(struct hcb_round *round, struct calls *c)
 {
     struct hcb_callback *cb = c->due;
-    c->begin_ns = is_timed(cb) ? hcb_clock_ns() : 0;
+    c->begin_ns = hcb_cost_is_timed(cb->calls) ? hcb_clock_ns() : 0;
     cb->calls++;
     c->calling = true;
     int status = handle(round, c);

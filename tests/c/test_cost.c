@@ -27,6 +27,23 @@ static void test_precision(void **state)
     }
 }
 
+/* What a script does each so many calls is timed as often as all else: each 16th time. */
+static void test_what_is_timed(void **state)
+{
+    (void)state;
+    for (int64_t calls = 0; calls < 32; calls++)
+        assert_true(hcb_cost_is_timed(calls));
+    for (int64_t every = 1; every <= 256; every++)
+        for (int64_t first = 0; first < every; first++) {
+            int timed = 0;
+            for (int i = 0; i < 1600; i++)
+                timed += hcb_cost_is_timed(32 + first + every * i);
+            if (timed < 50 || timed > 200)
+                fail_msg("every %lld from %lld: %d of 1600", (long long)every, (long long)first,
+                         timed);
+        }
+}
+
 static void test_small_and_strange(void **state)
 {
     struct hcb_cost c = {0};
@@ -73,6 +90,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_precision),
+        cmocka_unit_test(test_what_is_timed),
         cmocka_unit_test(test_small_and_strange),
         cmocka_unit_test(test_p99),
     };

@@ -513,12 +513,13 @@ void hcb_sandbox_step_out(struct hcb_sandbox_outside *out)
     rounds = 0;
 }
 
+/* It may have taken another locale meanwhile, and freed the one of before. */
 void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out)
 {
     rounds = out->rounds;
     locale_before = out->locale;
     if (rounds > 0 && locale_before)
-        uselocale(atomic_load_explicit(&c_locale, memory_order_acquire));
+        locale_before = uselocale(atomic_load_explicit(&c_locale, memory_order_acquire));
 }
 
 static void landed(struct hcb_round *round, int how)

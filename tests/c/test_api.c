@@ -1,6 +1,7 @@
 /* The public functions, as a program calls them: rightly, wrongly, and with nothing. */
 #include "run_rig.h"
 
+#include <locale.h>
 #include <malloc.h>
 #include <sys/wait.h>
 
@@ -639,6 +640,55 @@ static void test_called_from_inside(void **state)
     run_release(&r);
 }
 
+/* ---- locale ---------------------------------------------------------------- */
+
+/* The thread takes another locale in it, and frees the one that it had. */
+static void renew_locale(void)
+{
+    locale_t mine = newlocale(LC_ALL_MASK, "C", (locale_t)0), before = uselocale(mine);
+    if (before != LC_GLOBAL_LOCALE)
+        freelocale(before);
+}
+
+static int lazy_renewing(void *user, hotcb_env *env, const char *key)
+{
+    renew_locale();
+    *(locale_t *)user = uselocale((locale_t)0);
+    return hotcb_env_int(env, key, 1);
+}
+
+static void log_renewing(void *user, enum hotcb_level level, const char *callback,
+                         const char *line)
+{
+    (void)level;
+    (void)line;
+    if (callback)
+        renew_locale();
+    *(locale_t *)user = uselocale((locale_t)0);
+}
+
+/* What the host's code makes of its locale inside hotcb stays so, and what it freed is not
+ * used again. */
+static void test_a_locale_taken_inside(void **state)
+{
+    locale_t first = uselocale((locale_t)0), last = first;
+    struct run r;
+    (void)state;
+    run_init(&r);
+    r.opt.log = log_renewing;
+    r.opt.log_user = &last;
+    run_open(&r);
+    run_load(&r, "a", "function handle(e, env) local v = env.lazy print(v) end");
+    run_load(&r, "b", "function handle(e, env) local v = env.lazy print(v) end");
+    for (int64_t step = 0; step < 4; step++) {
+        hotcb_env_lazy(r.env, "lazy", step % 2 ? lazy_renewing : NULL, &last);
+        run_steps(&r, step, step);
+        assert_true(uselocale((locale_t)0) == last && last != first);
+    }
+    run_release(&r);
+    freelocale(uselocale(first));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -664,6 +714,7 @@ int main(void)
         WITH_SCRATCH(test_stop_reason),
         WITH_SCRATCH(test_no_allocation_once_warm),
         WITH_SCRATCH(test_called_from_inside),
+        WITH_SCRATCH(test_a_locale_taken_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,7 +248,7 @@ static bool gets_through(void)
 static void give_up(struct record *r)
 {
     delete_timers(r);
-    r->usable = false;
+    r->usable = r->shared.fine_set = false;
     r->shared.armed_ns = 0;
 }
 

@@ -94,7 +94,7 @@ void hcb_guard_landed(struct hcb_run *run);
 /* Whether the run is still watched: not in a child that was forked meanwhile. */
 bool hcb_guard_watches(const struct hcb_run *run);
 
-/* To be called every few ms: sees whether the signal still gets
+/* To be called every few ms, and after code of the host's: sees whether the signal still gets
  * through. If it once did not, the thread does without the timer from then on. */
 void hcb_guard_refresh(void);
 

@@ -513,13 +513,16 @@ void hcb_sandbox_step_out(struct hcb_sandbox_outside *out)
     rounds = 0;
 }
 
-/* It may have taken another locale meanwhile, and freed the one of before. */
+/* It may have taken another locale meanwhile, and freed the one of before; or blocked the
+ * guard's signal, of which nothing else would tell before the script's next tick. */
 void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out)
 {
     rounds = out->rounds;
     locale_before = out->locale;
     if (rounds > 0 && locale_before)
         locale_before = uselocale(atomic_load_explicit(&c_locale, memory_order_acquire));
+    if (rounds > 0)
+        hcb_guard_refresh();
 }
 
 static void landed(struct hcb_round *round, int how)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 
 static sigset_t before;
 
@@ -148,6 +149,68 @@ static void handle_moves(void *arg)
     trial_close(&t);
 }
 
+static void block_at_once(void)
+{
+    sigset_t every;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+}
+
+static int block_in_value(void *user, hotcb_env *env, const char *key)
+{
+    block_at_once();
+    return hotcb_env_str(env, key, user);
+}
+
+static void block_in_log(void *user, enum hotcb_level level, const char *callback,
+                         const char *line)
+{
+    (void)user;
+    (void)level;
+    (void)line;
+    if (callback)
+        block_at_once();
+}
+
+static void check_stopped(const struct trial *t, const char *way)
+{
+    char failures[30], reason[30];
+    trial_field(t, "runaway", "failures", failures, sizeof failures);
+    trial_field(t, "runaway", "error.reason", reason, sizeof reason);
+    CHECK(strcmp(failures, "1") == 0 && strcmp(reason, "budget") == 0,
+          "%s after the host blocked: %s failures, %s", way, failures, reason);
+    check_mask("blocked by the host while it was called", true);
+}
+
+/* The call goes on in which the host blocks them, and runs away. */
+static void in_a_lazy_value(void *way)
+{
+    struct trial t;
+    trial_init(&t, "lazy");
+    if (trial_open(&t)) {
+        trial_steps(&t, 2);
+        hotcb_env_lazy(t.env, "bad", block_in_value, way);
+        trial_steps(&t, 1);
+        check_stopped(&t, way);
+        trial_check_neighbours(&t);
+    }
+    trial_close(&t);
+}
+
+/* The callback that is called next, for the same event, runs away. */
+static void in_a_log_hook(void *way)
+{
+    struct trial t;
+    trial_init(&t, "log-hook");
+    t.opt.log = block_in_log;
+    if (trial_open(&t)) {
+        hotcb_env_str(t.env, "bad", way);
+        trial_steps(&t, 1);
+        check_stopped(&t, way);
+    }
+    trial_close(&t);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -157,6 +220,11 @@ int main(int argc, char **argv)
     trial_in_child("blocked around each apply", around_apply, NULL);
     trial_in_child("blocked from some step on", from_some_step_on, NULL);
     trial_in_child("blocked one by one", one_by_one, NULL);
+    for (int i = 0; i < 3; i++) {
+        static char ways[3][10] = {"loop", "swallow", "sort"};
+        trial_in_child("blocked in a lazy value", in_a_lazy_value, ways[i]);
+        trial_in_child("blocked in a log hook", in_a_log_hook, ways[i]);
+    }
     trial_in_child("blocked in a worker only", only_in_a_worker, NULL);
     trial_in_child("a handle moves to a thread that blocks", handle_moves, NULL);
     return trial_end();

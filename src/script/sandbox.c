@@ -579,6 +579,7 @@ static void run_single(struct hcb_round *round, void *user)
 int hcb_sandbox_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg, struct hcb_fault *fault)
 {
     struct single one = {sb, fn, arg, fault, false, -1};
+    hcb_guard_refresh(); /* long may have gone by since the last call of an event */
     hcb_sandbox_round(run_single, &one);
     return one.status;
 }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 static sigset_t before;
@@ -149,6 +150,41 @@ static void handle_moves(void *arg)
     trial_close(&t);
 }
 
+static const char strays_lua[] =
+    "if HOW == 'chunk' then while true do end end\n"
+    "local function stray(how) if HOW == how then while true do end end end\n"
+    "return { params = { { 'n', 1 } },\n"
+    "         set_params = function(self) if self.n > 1 then stray 'set' end end,\n"
+    "         on_attach = function() stray 'attach' end, save = function() stray 'save' end,\n"
+    "         close = function() stray 'close' end, handle = function() end }\n";
+
+/* What else a script may have done, with the timer set by the calls of an event before. */
+static void between_events(void *how)
+{
+    struct trial t;
+    char text[700];
+    trial_init(&t, how);
+    snprintf(text, sizeof text, "local HOW = '%s'\n%s", (const char *)how, strays_lua);
+    if (trial_open(&t)) {
+        bool attach = strcmp(how, "attach") == 0, chunk = strcmp(how, "chunk") == 0;
+        if (!attach && !chunk)
+            trial_load(&t, "strays", text);
+        trial_runaway(&t, "loop");
+        block_all();
+        if (attach || chunk)
+            CHECK((trial_load(&t, "strays", text) < 0) == chunk, "%s", hotcb_errmsg(t.h));
+        if (strcmp(how, "set") == 0)
+            CHECK(hotcb_command(t.h, "{\"op\":\"set_params\",\"id\":\"strays\",\"params\":"
+                                     "{\"n\":2}}") == HOTCB_EREFUSED, "%s", hotcb_errmsg(t.h));
+        if (strcmp(how, "save") == 0)
+            hotcb_apply(t.h, t.env, "checkpoint");
+        if (attach)
+            trial_steps(&t, 1);
+    }
+    trial_close(&t);
+    check_mask("blocked between events", true);
+}
+
 static void block_at_once(void)
 {
     sigset_t every;
@@ -220,6 +256,10 @@ int main(int argc, char **argv)
     trial_in_child("blocked around each apply", around_apply, NULL);
     trial_in_child("blocked from some step on", from_some_step_on, NULL);
     trial_in_child("blocked one by one", one_by_one, NULL);
+    for (int i = 0; i < 5; i++) {
+        static char hows[5][10] = {"chunk", "set", "attach", "save", "close"};
+        trial_in_child("blocked between events", between_events, hows[i]);
+    }
     for (int i = 0; i < 3; i++) {
         static char ways[3][10] = {"loop", "swallow", "sort"};
         trial_in_child("blocked in a lazy value", in_a_lazy_value, ways[i]);

@@ -147,6 +147,28 @@ void check_mark(struct stage *s, const char *id, int from, int otherwise)
     hcb_value_release(&list);
 }
 
+struct refusal {
+    const char *id;
+    bool refused;
+};
+
+static void find_refusal(struct stage *s, const struct hcb_value *line, void *user)
+{
+    struct refusal *last = user;
+    (void)s;
+    if (strcmp(hcb_map_text(line, "op", ""), "set_params") == 0 &&
+        strcmp(hcb_map_text(line, "id", ""), last->id) == 0)
+        last->refused = strcmp(hcb_map_text(line, "decision", ""), "rejected") == 0 &&
+                        strstr(hcb_map_text(line, "error", ""), "memory");
+}
+
+bool check_refused(struct stage *s, const char *id)
+{
+    struct refusal last = {.id = id};
+    each_line(s, "hotcb.applied.jsonl", find_refusal, &last);
+    return last.refused;
+}
+
 /* ---- the rest ---- */
 
 void check_said(struct stage *s)

@@ -19,6 +19,9 @@ void check_answers(struct stage *s);
  * made it; where there is none, `otherwise` (negative: anything). */
 void check_mark(struct stage *s, const char *id, int from, int otherwise);
 
+/* Whether the last set of callback `id` was refused, by the ledger for want of memory. */
+bool check_refused(struct stage *s, const char *id);
+
 /* No warning was said at each step. */
 void check_said(struct stage *s);
 

@@ -296,7 +296,9 @@ static struct record *record_of(const struct hcb_run *run)
     return (struct record *)run->thread;
 }
 
-/* The first run is known, so it need not be seen first. A forked child has no timer. */
+/* The run is known, so a tick need not see it first. One may still come of the timer as it was
+ * set before, here too: it must not take this run for one that began when another did. A forked
+ * child has no timer. */
 static bool arm(struct record *r, const struct hcb_run *run)
 {
     if (!r->usable)
@@ -305,8 +307,9 @@ static bool arm(struct record *r, const struct hcb_run *run)
         give_up(r);
         return false;
     }
-    r->seen = run->serial;
     r->seen_ns = hcb_clock_cpu_ns();
+    atomic_signal_fence(memory_order_seq_cst);
+    r->seen = run->serial;
     set_timer(r, run->tick_ns);
     return true;
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,6 +123,52 @@ static void test_modes_are_as_before(void **state)
     _mm_setcsr(before);
 }
 #endif
+
+static volatile int64_t reading_ns; /* so much CPU time each reading of that clock costs */
+
+static int64_t read_cpu(void)
+{
+    struct timespec now;
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+static bool in_handler(void)
+{
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    return sigismember(&blocked, SIGUSR1) == 1;
+}
+
+/* The library's own reading. A tick that is due comes while it spins. */
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int status = (int)syscall(SYS_clock_gettime, clock, now);
+    if (clock == CLOCK_THREAD_CPUTIME_ID && reading_ns > 0 && !in_handler())
+        for (int64_t end = read_cpu() + reading_ns; read_cpu() < end;)
+            continue;
+    return status;
+}
+
+/* The timer goes on from a run that was left; a tick of it that comes while the next one is
+ * entered does not charge that one for what went before. */
+static void test_a_tick_at_the_entry(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        struct hcb_run run;
+        struct asked asked;
+        assert_int_equal(run_away(&asked, false), 1);
+        prepare(&run, &asked, 20 * MS);
+        assert_int_equal(sigsetjmp(run.out, 0), 0);
+        reading_ns = 10 * MS;
+        bool watched = enter(&run);
+        reading_ns = 0;
+        hcb_guard_leave(&run);
+        assert_true(watched);
+        assert_int_equal(asked.times, 0);
+    }
+}
 
 /* Many short runs take far more than one budget together. */
 static void test_short_runs_are_left_alone(void **state)
@@ -285,6 +332,7 @@ int main(void)
 #ifdef __x86_64__
         cmocka_unit_test(test_modes_are_as_before),
 #endif
+        cmocka_unit_test(test_a_tick_at_the_entry),
         cmocka_unit_test(test_short_runs_are_left_alone),
         cmocka_unit_test(test_nested_runs),
         cmocka_unit_test(test_held_runs_are_not_left),

@@ -26,8 +26,11 @@ static void write_real(struct hcb_buf *b, double d)
 
 static void add_hex(struct hcb_buf *b, const char *s, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        hcb_buf_printf(b, "%02x", (unsigned char)s[i]);
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        hcb_buf_char(b, digits[(unsigned char)s[i] >> 4]);
+        hcb_buf_char(b, digits[s[i] & 15]);
+    }
 }
 
 static void write_text(struct hcb_buf *b, const char *s, size_t n)

@@ -156,6 +156,17 @@ static void note_written(struct hotcb *h)
     hcb_sig_get(h->dir.state, &h->state.sig);
 }
 
+/* No larger file than can be read again takes the place of one that can. */
+static int replace(const char *path, const struct hcb_buf *b, struct hcb_err *err)
+{
+    if (b->oom)
+        return hcb_fail_nomem(err);
+    if (b->len > STATE_BYTES)
+        return hcb_fail(err, HOTCB_EIO, "%s would be larger than %d MiB (what the callbacks' save() "
+                        "give, mostly), and stays as it is", path, STATE_BYTES >> 20);
+    return hcb_file_replace(path, b->data, b->len, err);
+}
+
 /* What is to be resumed is in the file alone until it was. */
 bool hcb_state_write(struct hotcb *h)
 {
@@ -165,8 +176,7 @@ bool hcb_state_write(struct hotcb *h)
         return false;
     hcb_buf_reset(b);
     put_all(b, h);
-    int status = b->oom ? hcb_fail_nomem(&err)
-                        : hcb_file_replace(h->dir.state, b->data, b->len, &err);
+    int status = replace(h->dir.state, b, &err);
     if (status < 0 && !h->state.trouble)
         hcb_log(&h->log, HOTCB_WARN, NULL, "%s; the ledger still knows what was answered",
                 err.text);

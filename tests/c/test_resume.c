@@ -205,6 +205,34 @@ static void test_resume_twice(void **state)
     run_release(&r);
 }
 
+/* A state that is too large to be read again does not take the place of one that is not. */
+static void test_too_much_is_saved(void **state)
+{
+    enum { MANY = 66 };
+    struct run r;
+    (void)state;
+    run_init(&r);
+    run_open(&r);
+    for (int i = 0; i < MANY; i++) {
+        char id[20];
+        snprintf(id, sizeof(id), "c%d", i);
+        run_load(&r, id, "return { handle = function() end,\n"
+                 "save = function() return { ('\\0'):rep(520000) } end }\n");
+    }
+    run_steps(&r, 0, 0);
+    for (int i = 1; i < 3; i++) {
+        hotcb_env_step(r.env, i);
+        run_apply(&r, "checkpoint");
+    }
+    assert_int_equal(run_logged(&r, "hotcb.state.json would be larger than 64 MiB"), 1);
+    run_release(&r);
+    run_resume(&r);
+    run_steps(&r, 3, 3);
+    run_expect_state(&r, "c0", "on", true);
+    run_expect_state(&r, "c65", "on", true);
+    run_release(&r);
+}
+
 /* What is to be resumed outlives a process that ends before its first apply; a command
  * of the host's own comes after it. */
 static void test_resume_later(void **state)
@@ -646,6 +674,7 @@ int main(void)
         cmocka_unit_test(test_exact_refuses),
         WITH_SCRATCH(test_resume),
         WITH_SCRATCH(test_resume_twice),
+        WITH_SCRATCH(test_too_much_is_saved),
         WITH_SCRATCH(test_resume_later),
         WITH_SCRATCH(test_not_resumed),
         WITH_SCRATCH(test_resume_with_yaml),

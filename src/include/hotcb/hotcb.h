@@ -170,10 +170,11 @@ typedef struct hotcb_options {
  * its callbacks, with their parameters, whether they were enabled, their
  * counters (as of the last change or checkpoint), and what their save() gave at
  * the last "checkpoint" event, which restore() gets. Then the keys of hotcb.yaml
- * that have changed since, then new commands. Emit "checkpoint" where the model
- * is saved, and resume where it is read again, and both are of one moment. A
- * callback that had failed is tried again. Where no process was before, resume
- * changes nothing. */
+ * that have changed since, then commands that it had answered and not yet saved
+ * when it died (the ledger has them once), then new ones. Emit "checkpoint" where
+ * the model is saved, and resume where it is read again, and both are of one
+ * moment. A callback that had failed is tried again. Where no process was before,
+ * resume changes nothing. */
 HOTCB_API int hotcb_open(hotcb **out, const hotcb_options *opt);
 
 /* Calls close() of every script, writes the last status, gives up the lock and

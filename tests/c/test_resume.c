@@ -388,9 +388,9 @@ static void test_resume_from_nothing(void **state)
 {
     static const char *const states[] = {NULL, "", "{", "[]", "{\"registry\":7}",
                                          "{\"registry\":[7,{},{\"id\":\"a b\"}],\"config\":\": [\"}",
-                                         "{\"carried\":7}", "{\"carried\":\"[\"}",
-                                         "{\"carried\":\"7\"}", "{\"carried\":\"{}\"}",
-                                         "{\"carried\":\"{\\\"a\\\":{\\\"init\\\":7}}\"}"};
+                                         "{\"config_read\":7}", "{\"config_read\":\"[\"}",
+                                         "{\"config_read\":\"7\"}", "{\"config_read\":\"{}\"}",
+                                         "{\"config_read\":\"{\\\"a\\\":{\\\"init\\\":7}}\"}"};
     struct run r;
     (void)state;
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {

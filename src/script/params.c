@@ -304,13 +304,23 @@ bool hcb_params_finite(const struct hcb_value *v)
     return finite;
 }
 
+static bool is_nan(const struct hcb_value *v)
+{
+    return v->type == HCB_REAL && hcb_is_nan(v->u.d);
+}
+
+static bool equal_numbers(const struct hcb_value *a, const struct hcb_value *b)
+{
+    return is_number(a) && is_number(b) && !is_nan(a) && !is_nan(b) && compare(a, b) == 0;
+}
+
 static bool is_choice(const struct hcb_param *p, const struct hcb_value *v)
 {
     if (p->choices.type != HCB_LIST)
         return true;
     for (size_t i = 0; i < p->choices.u.list.n; i++) {
         const struct hcb_value *c = &p->choices.u.list.v[i];
-        if (hcb_value_equal(v, c) || (is_number(v) && is_number(c) && compare(v, c) == 0))
+        if (hcb_value_equal(v, c) || equal_numbers(v, c))
             return true;
     }
     return false;

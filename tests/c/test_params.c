@@ -88,6 +88,7 @@ static const struct declaration_row {
     {"{ 'x', print }", "params[1], default: a function, which is not plain data"},
     {"{ 'x', 0, min = 1 }", "params[1]: the default x=0: expected an integer >= 1"},
     {"{ 'x', 'c', choices = { 'a', 'b' } }", "the default x=c: expected one of a, b"},
+    {"{ 'x', 1, choices = { 0/0, 2 } }", "the default x=1: expected one of"},
     {"{ 'x', 'a', type = 'integer' }", "the default x=a: expected an integer"},
     {"{ 'x', 1.5, type = 'integer' }", "the default x=1.5: expected an integer"},
     {"{ 'x', 0/0 }", "the default x=\"NaN\": expected a number"},

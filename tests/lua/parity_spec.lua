@@ -60,7 +60,7 @@ local declaration_rows = {
   "{ 'x', 0, min = 1 }", "{ 'x', 'c', choices = { 'a', 'b' } }", "{ 'x', 'a', type = 'integer' }",
   "{ 'x', 1.5, type = 'integer' }", "{ 'x', 0/0 }", "{ 'x', 1/0 }", "{ 'x', { 1, 1/0 } }",
   "{ 'x', { 1, nil, 3 } }", "{ 'x', { 1, a = 2 } }", "{ 'x', 5.0, type = 'integer' }",
-  "{ 'x', 1e100, max = 1 }", "{ 'x', -0.0, min = 1 }", "",
+  "{ 'x', 1e100, max = 1 }", "{ 'x', -0.0, min = 1 }", "{ 'x', 1, choices = { 0/0, 2 } }", "",
 }
 
 local function script_of(rows)

@@ -172,6 +172,23 @@ void hcb_hex(char out[2], unsigned char byte)
     out[1] = digits[byte & 15];
 }
 
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool hcb_hex_read(const char *hex, size_t n, void *out)
+{
+    unsigned char *bytes = out;
+    for (size_t i = 0; i < n; i++) {
+        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        bytes[i] = (unsigned char)(high << 4 | low);
+    }
+    return true;
+}
+
 static void add_code(struct hcb_buf *b, uint32_t c)
 {
     char text[4] = "\\x";

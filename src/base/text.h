@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 void hcb_hex(char out[2], unsigned char byte); /* two lower case digits, no NUL */
+/* n bytes from 2n such digits; false where they are others, and what is in out is unknown. */
+bool hcb_hex_read(const char *hex, size_t n, void *out);
 
 char *hcb_strdup(const char *s); /* NULL for NULL, or when out of memory */
 bool hcb_streq(const char *a, const char *b); /* NULL equals NULL only */

@@ -26,10 +26,10 @@ static void write_real(struct hcb_buf *b, double d)
 
 static void add_hex(struct hcb_buf *b, const char *s, size_t n)
 {
-    static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < n; i++) {
-        hcb_buf_char(b, digits[(unsigned char)s[i] >> 4]);
-        hcb_buf_char(b, digits[s[i] & 15]);
+        char digits[2];
+        hcb_hex(digits, (unsigned char)s[i]);
+        hcb_buf_add(b, digits, sizeof digits);
     }
 }
 
@@ -133,30 +133,13 @@ static int read_real(const struct hcb_value *word, struct hcb_value *out)
     return HOTCB_EFORMAT;
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* n bytes from twice as many digits. */
-static bool read_hex(const char *hex, size_t n, char *out)
-{
-    for (size_t i = 0; i < n; i++) {
-        int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        out[i] = (char)(high << 4 | low);
-    }
-    return true;
-}
-
 static int read_bytes(const struct hcb_value *list, struct hcb_value *out)
 {
     const char *hex = list->u.list.v[0].u.text.s;
     size_t n = list->u.list.v[0].u.text.n / 2;
     if (!hcb_value_text(out, hex, n))
         return HOTCB_ENOMEM;
-    return read_hex(hex, n, out->u.text.s) ? 0 : HOTCB_EFORMAT;
+    return hcb_hex_read(hex, n, out->u.text.s) ? 0 : HOTCB_EFORMAT;
 }
 
 static int read_spelt(const struct hcb_value *list, struct hcb_value *out)
@@ -185,7 +168,7 @@ static struct hcb_value *read_key(struct hcb_value *map, const char *key)
         return hcb_map_put(map, key + (key[0] == '$'));
     size_t n = strlen(key + 1) / 2;
     char *bytes = calloc(n + 1, 1);
-    bool is_hex = bytes && n > 0 && key[1 + 2 * n] == '\0' && read_hex(key + 1, n, bytes);
+    bool is_hex = bytes && n > 0 && key[1 + 2 * n] == '\0' && hcb_hex_read(key + 1, n, bytes);
     struct hcb_value *place = bytes ? hcb_map_put(map, is_hex ? bytes : key) : NULL;
     free(bytes);
     return place;

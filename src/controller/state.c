@@ -3,6 +3,7 @@
  * changed, only they are written, over themselves. All of it is written, aside, when a
  * callback, what is wanted of one, or hotcb.yaml has changed, at a checkpoint and at the end. */
 #include "base/json.h"
+#include "base/text.h"
 #include "controller/exact.h"
 #include "controller/run.h"
 #include <string.h>
@@ -162,8 +163,8 @@ static int replace(const char *path, const struct hcb_buf *b, struct hcb_err *er
     if (b->oom)
         return hcb_fail_nomem(err);
     if (b->len > STATE_BYTES)
-        return hcb_fail(err, HOTCB_EIO, "%s would be larger than %d MiB (what the callbacks' save() "
-                        "give, mostly), and stays as it is", path, STATE_BYTES >> 20);
+        return hcb_fail(err, HOTCB_EIO, "%s would be larger than %d MiB (what the callbacks' "
+                        "save() give, mostly), and stays as it is", path, STATE_BYTES >> 20);
     return hcb_file_replace(path, b->data, b->len, err);
 }
 
@@ -234,18 +235,9 @@ void hcb_state_save(struct hotcb *h)
         hcb_state_write(h);
 }
 
-static bool read_hex(const char *hex, unsigned char *out, size_t n)
+static bool read_fingerprint(const char *hex, unsigned char out[HCB_SHA256_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
-    if (!hex || strlen(hex) != 2 * n)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        const char *high = strchr(digits, hex[2 * i]), *low = strchr(digits, hex[2 * i + 1]);
-        if (!high || !low)
-            return false;
-        out[i] = (unsigned char)((high - digits) << 4 | (low - digits));
-    }
-    return true;
+    return hex && strlen(hex) == 2 * HCB_SHA256_BYTES && hcb_hex_read(hex, HCB_SHA256_BYTES, out);
 }
 
 /* false: it is damaged. */
@@ -257,8 +249,7 @@ static bool read_place(struct hotcb *h, const struct hcb_value *state)
         .count = hcb_map_int(c, "count", 0), .tail = hcb_map_int(c, "tail", 0),
     };
     bool sane = place.offset >= 0 && place.tail >= 0 && place.tail <= place.offset &&
-                read_hex(hcb_map_text(c, "fingerprint", NULL), place.fingerprint,
-                         sizeof place.fingerprint);
+                read_fingerprint(hcb_map_text(c, "fingerprint", NULL), place.fingerprint);
     if (!sane)
         return false;
     h->commands.place = place;

@@ -125,6 +125,7 @@ static const char counter[] =
 static void killed_as(void (*first)(struct run *r), int resume)
 {
     int status;
+    mkdir(scratch("run"), 0777);
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -170,7 +171,6 @@ static void test_resume(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(first_by_command);
     run_resume(&r);
     run_steps(&r, 4, 4);
@@ -194,7 +194,6 @@ static void test_resume_twice(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(first_by_command);
     run_resume(&r);
     run_steps(&r, 4, 5);
@@ -239,7 +238,6 @@ static void test_resume_later(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(first_by_command);
     run_resume(&r);
     run_release(&r);
@@ -256,7 +254,6 @@ static void test_not_resumed(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(first_by_command);
     run_start(&r);
     run_steps(&r, 4, 4);
@@ -283,7 +280,6 @@ static void test_resume_with_yaml(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(first_by_yaml);
     scratch_write(run_path("hotcb.yaml"),
                   "callbacks:\n"
@@ -340,7 +336,6 @@ static void test_resume_amid_yaml(void **state)
     (void)state;
     for (int i = 0; i < 4; i++) {
         struct run r;
-        mkdir(scratch("run"), 0777);
         unlink(run_path("hotcb.state.json"));
         killed(ways[i / 2]);
         if (i % 2) {
@@ -365,7 +360,6 @@ static void test_resume_with_other_files(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(first_by_command);
     assert_int_equal(unlink(run_path("a.lua")), 0);
     run_resume(&r);
@@ -439,7 +433,6 @@ static void test_edited_commands(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         struct run r;
-        mkdir(scratch("run"), 0777);
         unlink(run_path("hotcb.applied.jsonl"));
         unlink(run_path("hotcb.state.json"));
         killed(ways[i]);
@@ -469,7 +462,6 @@ static void test_edited_behind_the_state(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(answered_and_not_saved);
     char *text = file_read("run/hotcb.commands.jsonl"), *at = strstr(text, "n290");
     memmove(at + 3, at + 4, strlen(at + 3)); /* n29, behind the place that was saved */
@@ -533,7 +525,6 @@ static void test_answered_last(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(answered_last);
     run_resume(&r);
     expect_answered(&r, 6);
@@ -551,7 +542,6 @@ static void test_answered_before_the_host(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(answered_last);
     run_resume(&r);
     run_must(&r, "{'op':'set_params','id':'a','params':{'every':40}}");
@@ -569,7 +559,6 @@ static void test_answered_in_a_file_that_is_gone(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         struct run r;
-        mkdir(scratch("run"), 0777);
         unlink(run_path("hotcb.commands.jsonl"));
         killed(answered_last);
         run_resume(&r);
@@ -613,7 +602,6 @@ static void test_undone(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(undone);
     run_resume(&r);
     run_steps(&r, 4, 4);
@@ -639,7 +627,6 @@ static void test_refused(void **state)
 {
     struct run r;
     (void)state;
-    mkdir(scratch("run"), 0777);
     killed(refused);
     char text[sizeof(counter)];
     snprintf(text, sizeof(text), "%s", counter);

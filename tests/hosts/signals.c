@@ -18,11 +18,17 @@ static void set_mask(int how, const sigset_t *mask, sigset_t *old)
     trial_pause_ms(20);
 }
 
-static void block_all(void)
+static void block_at_once(void)
 {
     sigset_t every;
     sigfillset(&every);
-    set_mask(SIG_SETMASK, &every, &before);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+}
+
+static void block_all(void)
+{
+    block_at_once();
+    trial_pause_ms(20);
 }
 
 static void unblock(void)
@@ -183,13 +189,6 @@ static void between_events(void *how)
     }
     trial_close(&t);
     check_mask("blocked between events", true);
-}
-
-static void block_at_once(void)
-{
-    sigset_t every;
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
 }
 
 static int block_in_value(void *user, hotcb_env *env, const char *key)

@@ -102,7 +102,7 @@ describe("a change", function()
   it("of two callers at once is answered to each", function()
     local r = run_with_declared()
     local jobs = {}
-    for i = 1, 8 do jobs[i] = r:start_tool({}, "set", "guard", "every=" .. i) end
+    for i = 1, 8 do jobs[i] = r:start_tool({}, "set", "--wait", "guard", "every=" .. i) end
     shell.wait("eight commands", function()
       local _, lines = (r:read("hotcb.commands.jsonl")):gsub("\n", "")
       return lines == 9

@@ -90,7 +90,7 @@ end
 
 -- What the tool says when all went well; it waits for the run's answer.
 local function must(r, ...)
-  local answer = r:tool_alone(...)
+  local answer = r:tool_alone(rig.patient(...))
   assert.equal(0, answer.code, answer.err)
   return answer.out
 end
@@ -154,7 +154,7 @@ for name, loop in pairs(loops) do
       assert.matches("applied at step %d+", must(r, "set", "watch", "every=3", "word=heard"))
       local step = wait_for(job, "%[watch%] heard train_step_end step=(%d+)")
       assert.is_true(tonumber(step) >= loop.first_step)
-      assert.equal(1, r:tool_alone("set", "watch", "every=0").code)
+      assert.equal(1, r:tool_alone("set", "--wait", "watch", "every=0").code)
 
       must(r, "load", "enough", "--file", r.folder .. "/enough.lua", "--enabled")
       assert.is_false(job.done())

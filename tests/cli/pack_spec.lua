@@ -130,7 +130,7 @@ end
 
 -- What the tool says when all went well; it waits for the run's answer, if there is a run.
 local function must(r, ...)
-  local answer = r:tool_alone(...)
+  local answer = r:tool_alone(rig.patient(...))
   assert.equal(0, answer.code, answer.err)
   return answer.out
 end

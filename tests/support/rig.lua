@@ -261,11 +261,25 @@ local function step_with_news(r)
   return step
 end
 
+local sends = { load = true, unload = true, enable = true, disable = true, set = true,
+                reload = true }
+
+-- The words of a command whose answer comes, however slow the machine: the tool waits for it
+-- as long as the run lives.
+function rig.patient(...)
+  local args = { ... }
+  for _, word in ipairs(args) do
+    if word:find "^%-%-wait" or word == "--no-wait" then return ... end
+  end
+  if not sends[args[1]] then return ... end
+  return args[1], "--wait", table.unpack(args, 2)
+end
+
 -- Runs the tool, and lets the host take one step when the tool has sent its
 -- command; .step is that step (nil if it sent none, or had ended before).
 function Rig:tool_with(opts, ...)
   local before = shell.size(self:path("hotcb.commands.jsonl"))
-  local job = self:start_tool(opts, ...)
+  local job = self:start_tool(opts, rig.patient(...))
   shell.wait("the tool to send or to end", function()
     return job.done() or shell.size(self:path("hotcb.commands.jsonl")) > before
   end)

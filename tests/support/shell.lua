@@ -3,7 +3,7 @@
 local lfs = require "lfs"
 local system = require "system"
 
-local shell = { patience_s = 60 }
+local shell = { patience_s = 600 }
 
 function shell.quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 

@@ -26,9 +26,17 @@ end
 
 local function none() return rig.new { host = false } end
 
--- Words before a command that is interrupted after so many seconds, it alone.
-local function interrupted_after(seconds)
-  return ("timeout --foreground --preserve-status -k 60 -s INT %d "):format(seconds)
+-- Starts the tool so that it can be interrupted, it alone: a shell's background job would
+-- ignore that.
+local function start_interruptible(r, ...)
+  local pid = r.folder .. "/interruptible.pid"
+  local before = ([[sh -c 'echo $$ >%s; exec timeout --foreground -s INT 600 "$@"' sh ]]):format(pid)
+  local job = r:start_tool({ before = before }, ...)
+  function job.interrupt()
+    shell.must("kill -INT $(cat " .. pid .. ")")
+    return job.collect()
+  end
+  return job
 end
 
 -- What is typed on which run, the exit code, and what the stream must hold; `looked`:
@@ -91,8 +99,13 @@ describe("exit code", function()
 
   it("130: interrupted while it waits, and what was sent stays sent", function()
     local r = live()
-    local job = r:start_tool({ before = interrupted_after(1) }, "disable", "hb")
-    local answer = job.collect()
+    local before = shell.size(r:path("hotcb.commands.jsonl"))
+    local job = start_interruptible(r, "disable", "--wait", "hb")
+    shell.wait("the command", function()
+      return shell.size(r:path("hotcb.commands.jsonl")) > before
+    end)
+    shell.sleep(0.1) -- most often it waits then; it may as well be told so before
+    local answer = job.interrupt()
     assert.equal(130, answer.code, answer.err)
     r:apply()
     assert.equal("off", r:callback("hb").state)
@@ -299,7 +312,7 @@ describe("screens", function()
     r:script("hb.lua")
     r:load("hb")
     assert.matches("hb v1 train_step_end calls=1", r:tool_alone("logs").out)
-    local job = r:start_tool({ before = interrupted_after(3) }, "logs", "-f")
+    local job = start_interruptible(r, "logs", "-f")
     shell.wait("the log so far", function()
       return (shell.read(job.base .. ".out") or ""):find("calls=1")
     end)
@@ -307,7 +320,7 @@ describe("screens", function()
     shell.wait("what came later", function()
       return shell.read(job.base .. ".out"):find("calls=3")
     end)
-    local answer = job.collect()
+    local answer = job.interrupt()
     assert.is_true(answer.code == 0 or answer.code == 130, answer.err)
     local _, times = answer.out:gsub("calls=3", "")
     assert.equal(1, times)

@@ -30,7 +30,8 @@ local function none() return rig.new { host = false } end
 -- ignore that.
 local function start_interruptible(r, ...)
   local pid = r.folder .. "/interruptible.pid"
-  local before = ([[sh -c 'echo $$ >%s; exec timeout --foreground -s INT 600 "$@"' sh ]]):format(pid)
+  local before =
+    ([[sh -c 'echo $$ >%s; exec timeout --foreground -s INT 600 "$@"' sh ]]):format(pid)
   local job = r:start_tool({ before = before }, ...)
   function job.interrupt()
     shell.must("kill -INT $(cat " .. pid .. ")")

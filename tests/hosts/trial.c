@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 120 /* for a child; only one that hangs needs it */
+#define PATIENCE_S 600 /* for a child; only one that hangs needs it */
 #define CPU_S 60      /* of each process; the longest takes a tenth of it */
 
 static struct {

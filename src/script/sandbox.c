@@ -223,10 +223,12 @@ void hcb_sandbox_back(lua_State *L)
 {
     struct hcb_sandbox *sb = sandbox_of(L);
     sb->running = L;
-    if (!must_stop(sb))
-        return;
-    set_hook(L, sb, true);
-    stop_now(L, sb);
+    if (must_stop(sb)) {
+        set_hook(L, sb, true);
+        stop_now(L, sb);
+    }
+    if (sb->pressure == SIZE_MAX) /* the coroutine may have come to no instruction any more */
+        set_hook(L, sb, true);
 }
 
 bool hcb_sandbox_deep(lua_State *L)

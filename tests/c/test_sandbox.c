@@ -216,13 +216,18 @@ static void test_garbage_is_no_reason_to_stop(void **state)
         "local s = ('x'):rep(3 << 20) for i = 1, 5 do print(s) end",
         "keep = keep or {} for i = 1, 100 do keep[i] = ('x'):rep(90000) end", /* 9 MB */
         "local s = '' for i = 1, 3000 do s = s .. 'a line of some bytes' end",
+        /* Coroutines that end before their garbage can be collected. */
+        "keep = keep or {} for i = #keep + 1, 90 do keep[i] = ('x'):rep(100 << 10) .. i end "
+        "local function f(n) return ('x'):rep(n) end for i = 1, 40 do coroutine.wrap(f)(i << 14) "
+        "for j = 1, 70 do local s = ('y'):rep(100 << 10) .. j end end",
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        char text[300];
+        char text[500];
         struct rig r;
         rig_init(&r);
         r.source.limits.time_ms = 60000;
+        r.source.limits.coroutines = true;
         snprintf(text, sizeof(text), "function handle() %s end", rows[i]);
         rig_must_open(&r, text);
         for (int again = 0; again < 5; again++)

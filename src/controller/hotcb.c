@@ -437,6 +437,12 @@ static int bad_events(struct hotcb *h)
     return hcb_fail(&h->err, HOTCB_EINVAL, "env and every event name must be given");
 }
 
+static int still_lent(struct hotcb *h)
+{
+    return hcb_fail(&h->err, HOTCB_EINVAL, "env is read by another run, which called one of its "
+                    "lazy values from inside a script");
+}
+
 /* What tensors env has refused, which the host may not have looked at. */
 static void say_refusals(struct hotcb *h, struct hotcb_env *env)
 {
@@ -480,10 +486,10 @@ static int dispatch(struct hotcb *h, struct hotcb_env *env, const char *const *e
 
 int hotcb_dispatch(hotcb *h, hotcb_env *env, const char *const *events, size_t n)
 {
-    if (!ready(h) || !env || (n > 0 && !events)) {
-        if (env && !(h && h->busy))
+    if (!ready(h) || !env || env->lent || (n > 0 && !events)) {
+        if (env && !env->lent && !(h && h->busy))
             hcb_env_end(env);
-        return ready(h) ? bad_events(h) : not_ready(h);
+        return !ready(h) ? not_ready(h) : env && env->lent ? still_lent(h) : bad_events(h);
     }
     note_step(h, env);
     h->coarse_ns = 0;
@@ -541,7 +547,7 @@ static __attribute__((noinline)) int apply_in_vain(hotcb *h, hotcb_env *env, con
 /* Most applies have nothing to do: for them this is all. */
 int hotcb_apply(hotcb *h, hotcb_env *env, const char *event)
 {
-    if (!ready(h) || !env || !event)
+    if (!ready(h) || !env || env->lent || !event)
         return apply_in_vain(h, env, event);
     note_step(h, env);
     bool looks = look_is_due(h);

@@ -640,6 +640,49 @@ static void test_called_from_inside(void **state)
     run_release(&r);
 }
 
+/* Nor may another run have the env that a script reads. */
+struct two_runs {
+    struct run first, second;
+};
+
+static int lends_env(void *user, hotcb_env *env, const char *key)
+{
+    struct two_runs *two = user;
+    const char *event = "fit_end";
+    assert_int_equal(hotcb_apply(two->second.h, env, event), HOTCB_EINVAL);
+    assert_non_null(strstr(hotcb_errmsg(two->second.h), "read by another run"));
+    assert_int_equal(hotcb_dispatch(two->second.h, env, &event, 1), HOTCB_EINVAL);
+    assert_int_equal(hotcb_apply(NULL, env, event), HOTCB_EINVAL);
+    assert_int_equal(run_apply(&two->second, event), 0); /* it has one of its own */
+    return hotcb_env_int(env, key, 7);
+}
+
+static void test_env_of_two_runs(void **state)
+{
+    struct two_runs two;
+    (void)state;
+    run_start(&two.first);
+    run_init(&two.second);
+    snprintf(two.second.dir, sizeof two.second.dir, "%s", scratch("second"));
+    run_open(&two.second);
+    hotcb_env_lazy(two.first.env, "lazy", lends_env, &two);
+    hotcb_env_lazy(two.first.env, "lazier", lends_env, &two);
+    run_load(&two.first, "a", "function handle(e, env) print(env.x, env.lazy, env.lazier, env.x) "
+                              "end");
+    run_script("b", "function handle(e, env) local x = env.x end");
+    run_must(&two.second, "{'op':'load','id':'b','target':{'kind':'lua_file',"
+                          "'path':'../run/b.lua'}}");
+    for (int i = 0; i < 3; i++) {
+        hotcb_env_int(two.first.env, "x", i);
+        assert_int_equal(hotcb_apply(two.second.h, two.first.env, "fit_end"), 0);
+        hotcb_env_int(two.first.env, "x", i);
+        assert_int_equal(hotcb_apply(two.first.h, two.first.env, "fit_end"), 0);
+    }
+    assert_int_equal(run_logged(&two.first, "a: 2 7 7 2\n"), 1);
+    run_release(&two.second);
+    run_release(&two.first);
+}
+
 /* ---- locale ---------------------------------------------------------------- */
 
 /* The thread takes another locale in it, and frees the one that it had. */
@@ -714,6 +757,7 @@ int main(void)
         WITH_SCRATCH(test_stop_reason),
         WITH_SCRATCH(test_no_allocation_once_warm),
         WITH_SCRATCH(test_called_from_inside),
+        WITH_SCRATCH(test_env_of_two_runs),
         WITH_SCRATCH(test_a_locale_taken_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,6 +207,34 @@ static int l_rawset(lua_State *L)
     return 1;
 }
 
+void hcb_lua_bare_view(lua_State *L, int table)
+{
+    struct hcb_script *s = hcb_script_of(L);
+    if (s->hot.placed > 0 && s->env && is_view(L, table))
+        hcb_lua_cool_env(L, s);
+}
+
+static int l_rawget(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checkany(L, 2);
+    lua_settop(L, 2);
+    hcb_lua_bare_view(L, 1);
+    lua_rawget(L, 1);
+    return 1;
+}
+
+static int l_next(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 2);
+    hcb_lua_bare_view(L, 1);
+    if (lua_next(L, 1))
+        return 2;
+    lua_pushnil(L);
+    return 1;
+}
+
 /* table -> the same, with what the host has set at the top level */
 static void copy_slots(lua_State *L, struct hotcb_env *env)
 {
@@ -385,8 +413,10 @@ void hcb_lua_open_env(lua_State *L)
     lua_newtable(L);
     lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_GROUPS);
     lua_register(L, "rawset", l_rawset);
+    lua_register(L, "rawget", l_rawget);
     lua_getglobal(L, "next");
     lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_NEXT);
+    lua_register(L, "next", l_next);
     push_view(L, "");
     lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_ENV);
 }

@@ -1,6 +1,6 @@
 /* Plain data between Lua and hcb_value. */
 #include "script/lua_value.h"
-#include "script/sandbox.h"
+#include "script/script_impl.h"
 #include <lauxlib.h>
 #include <string.h>
 
@@ -85,6 +85,7 @@ static int from_table(struct reading *r, int idx, struct hcb_value *out, int dep
     if (depth >= HCB_VALUE_DEPTH || !lua_checkstack(r->L, 8))
         return hcb_fail(r->err, HOTCB_EFORMAT, "tables nested more than %d deep",
                         HCB_VALUE_DEPTH);
+    hcb_lua_bare_view(r->L, idx);
     size_t n = (size_t)lua_rawlen(r->L, idx), count = 0;
     lua_pushnil(r->L);
     while (lua_next(r->L, idx)) {

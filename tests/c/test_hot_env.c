@@ -34,6 +34,13 @@ static const struct row {
     {"print(env.metrics.x)", "metrics.x=1;metrics.x=2;", "1|2|nil"},
     {"print(env.step, math.type(env.step))", "step=5;step=6;", "5 integer|6 integer|nil nil"},
     {"kept = env print(env.x)", "x=1;x=2;*;x=3", "1|2|outside false|3"},
+    {"local x = env.x print(next(env), x, env.x)", "x=1;x=2;", "nil 1 1|nil 2 2|nil nil nil"},
+    {"local x = env.x print(rawget(env, 'x'), x, env.x)", "x=1;x=2", "nil 1 1|nil 2 2"},
+    {"local x = env.x env.x = 'own' print(next(env), rawget(env, 'x'))", "x=1;x=2",
+     "x own|x own"},
+    {"local x = env.x for k, v in next, env do print(k, v) end print(env.x)", "x=1;x=2", "1|2"},
+    {"local x = env.x print(hotcb.json.encode(env), hotcb.json.encode({ env }), env.x)",
+     "x=1;x=2", "{} [{}] 1|{} [{}] 2"},
 };
 
 static int seven(void *user, hotcb_env *env, const char *key)

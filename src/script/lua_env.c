@@ -149,6 +149,11 @@ void hcb_lua_cool_env(lua_State *L, struct hcb_script *s)
     lua_pop(L, 1);
 }
 
+static bool is_text(const char *text, const char *key, size_t n)
+{
+    return n == strlen(text) && memcmp(text, key, n) == 0;
+}
+
 static int l_index(lua_State *L)
 {
     struct hotcb_env *env = live_env(L);
@@ -157,7 +162,7 @@ static int l_index(lua_State *L)
     if (group < 0 || lua_type(L, 2) != LUA_TSTRING)
         return 0;
     const char *key = lua_tolstring(L, 2, &n);
-    if (group == 0 && strcmp(key, "log") == 0) {
+    if (group == 0 && is_text("log", key, n)) {
         lua_pushcfunction(L, l_env_log);
         return 1;
     }
@@ -166,7 +171,7 @@ static int l_index(lua_State *L)
         if (group == 0)
             learn(L, env, slot);
         push_slot(L, slot);
-    } else if (group == 0 && strcmp(key, "framework") == 0) {
+    } else if (group == 0 && is_text("framework", key, n)) {
         lua_pushstring(L, hcb_script_of(L)->framework);
     } else if (group == 0 && hcb_env_find_group(env, key, n) > 0) {
         push_group(L, key);

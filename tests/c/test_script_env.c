@@ -34,6 +34,8 @@ static const struct env_row {
     {"print(env.missing, env.model.missing, env.metrics.loss, env['metrics.lr'])",
      "nil nil nil nil"},
     {"print(env[1], env[true], env.metrics[1.5])", "nil nil nil"},
+    {"print(env['log\\0'], env['framework\\0x'], env['metrics\\0'], env['loss\\0'])",
+     "nil nil nil nil"},
     {"print(env.metrics == env.metrics, env.metrics ~= env.model)", "true true"},
     {"print(getmetatable(env), getmetatable(env.metrics))", "false false"},
     {"print(pcall(setmetatable, env, {}))", "false cannot change a protected metatable"},

@@ -144,6 +144,12 @@ static int existing_slot(const struct hotcb_env *env, const char *key)
     return at >= 0 ? at : HOTCB_ENOENT;
 }
 
+/* The function env.log: what a host sets there nobody would ever see. */
+static bool is_log(const char *key)
+{
+    return strcmp(key, "log") == 0;
+}
+
 /* The same, made if it is not there. */
 static int any_slot(struct hotcb_env *env, const char *key)
 {
@@ -153,6 +159,8 @@ static int any_slot(struct hotcb_env *env, const char *key)
     if (rc < 0)
         return rc;
     int at = find_slot(env, group, key, n);
+    if (at < 0 && group == TOP && is_log(key))
+        return HOTCB_EINVAL;
     return at >= 0 ? at : add_slot(env, group, key, n);
 }
 
@@ -231,7 +239,8 @@ int hotcb_env_group(hotcb_env *env, const char *name)
     if (!env || !name)
         return HOTCB_EINVAL;
     size_t n = strnlen(name, KEY_MAX + 1);
-    if (n == 0 || n > KEY_MAX - 2 || strchr(name, '.'))
+    if (n == 0 || n > KEY_MAX - 2 || strchr(name, '.') || is_log(name) ||
+        strcmp(name, "framework") == 0)
         return HOTCB_EINVAL;
     if (hcb_env_find_group(env, name, n) >= 0)
         return 0;

@@ -31,6 +31,10 @@ static const struct key_row key_rows[] = {
     {NULL, NULL, NULL},
     {"metrics", NULL, NULL},
     {"metrics.", NULL, NULL},
+    {"log", NULL, NULL},
+    {"metrics.log", "metrics", "log"},
+    {"log.x", "", "log.x"},
+    {"framework", "", "framework"},
 };
 
 static void test_keys(void **state)
@@ -150,7 +154,7 @@ static void test_groups(void **state)
     assert_int_equal(read_key(env, "own", "a.b")->u.i, 5);
     assert_int_equal(hotcb_env_group(env, "own"), 0);
     assert_int_equal(hotcb_env_group(env, "metrics"), 0);
-    static const char *const bad[] = {"", "a.b", "owner", "step", NULL};
+    static const char *const bad[] = {"", "a.b", "owner", "step", "log", "framework", NULL};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         assert_int_equal(hotcb_env_group(env, bad[i]), HOTCB_EINVAL);
     hotcb_env_free(env);

@@ -289,8 +289,9 @@ HOTCB_API void hotcb_free(void *p);
  * stale is ever shown as fresh. hotcb_env_keep() makes a value stay.
  *
  * The first use of a key allocates a slot, later ones do not (a longer string
- * may). Errors: EINVAL for a NULL or empty key, one longer than 255 bytes, or one
- * that is a group's name. The step is an integer, whichever function sets it. */
+ * may). Errors: EINVAL for a NULL or empty key, one longer than 255 bytes, one
+ * that is a group's name, or "log", which is a function for scripts. The step is
+ * an integer, whichever function sets it. */
 
 HOTCB_API hotcb_env *hotcb_env_new(void); /* NULL when out of memory */
 HOTCB_API void hotcb_env_free(hotcb_env *env);
@@ -310,7 +311,7 @@ HOTCB_API int hotcb_env_str(hotcb_env *env, const char *key, const char *value);
 HOTCB_API int hotcb_env_keep(hotcb_env *env, const char *key);
 HOTCB_API int hotcb_env_unset(hotcb_env *env, const char *key);
 
-/* Declares a group of your own. */
+/* Declares a group of your own; "log" and "framework" can be none (EINVAL). */
 HOTCB_API int hotcb_env_group(hotcb_env *env, const char *name);
 
 /* Tensors. What a script sees is a read-only view of the host's own memory: nothing is copied

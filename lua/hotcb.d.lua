@@ -225,7 +225,7 @@ function hotcb.system(gpus) end
 ---@class hotcb.json
 hotcb.json = {}
 
----@param value any plain data, of at most 50,000 values and 1 MiB of text
+---@param value any plain data, of at most 50,000 values and 1 MiB of text; groups of env are, too
 ---@return string
 function hotcb.json.encode(value) end
 

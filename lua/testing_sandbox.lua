@@ -440,8 +440,18 @@ local function new_env(get_live, framework, log)
     end, own, nil
   end
 
+  -- For json.encode, which reads tables as they are.
+  local function all_of(group)
+    if not get_live() then error("env, which holds only during handle and on_attach", 0) end
+    if group == "" then error("env itself, which is not plain data", 0) end
+    local copy = {}
+    for key, value in pairs(views[group]) do copy[key] = value end
+    return copy
+  end
+
   view = function(group)
-    views[group] = views[group] or setmetatable({}, {
+    if views[group] then return views[group] end
+    views[group] = setmetatable({}, {
       __index = function(_, key) return index(group, key) end,
       __pairs = function(own)
         if group == "" then return all(own) end
@@ -449,6 +459,7 @@ local function new_env(get_live, framework, log)
       end,
       __metatable = false,
     })
+    text.shown[views[group]] = function() return all_of(group) end
     return views[group]
   end
 

@@ -212,7 +212,26 @@ static int l_rawset(lua_State *L)
     return 1;
 }
 
-void hcb_lua_bare_view(lua_State *L, int table)
+int hcb_lua_group_shown(lua_State *L, int table)
+{
+    const struct hotcb_env *env = hcb_script_of(L)->env;
+    int group = HCB_NO_VIEW;
+    if (!lua_getmetatable(L, table))
+        return HCB_NO_VIEW;
+    lua_pushliteral(L, "__index");
+    if (lua_rawget(L, -2) == LUA_TFUNCTION && lua_tocfunction(L, -1) == l_index) {
+        lua_getupvalue(L, -1, 1); // meta index name
+        size_t n = lua_rawlen(L, -1);
+        group = n == 0 ? 0 : env ? hcb_env_find_group(env, lua_tostring(L, -1), n) : -1;
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+    return group;
+}
+
+/* From here on in this call env's table has in it what the script wrote, and nothing else: for
+ * who looks into it as it is. */
+static void bare_view(lua_State *L, int table)
 {
     struct hcb_script *s = hcb_script_of(L);
     if (s->hot.placed > 0 && s->env && is_view(L, table))
@@ -224,7 +243,7 @@ static int l_rawget(lua_State *L)
     luaL_checktype(L, 1, LUA_TTABLE);
     luaL_checkany(L, 2);
     lua_settop(L, 2);
-    hcb_lua_bare_view(L, 1);
+    bare_view(L, 1);
     lua_rawget(L, 1);
     return 1;
 }
@@ -233,7 +252,7 @@ static int l_next(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 2);
-    hcb_lua_bare_view(L, 1);
+    bare_view(L, 1);
     if (lua_next(L, 1))
         return 2;
     lua_pushnil(L);

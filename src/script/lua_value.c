@@ -76,6 +76,61 @@ static int from_map(struct reading *r, int idx, struct hcb_value *out, int depth
     return 0;
 }
 
+static size_t count_entries(lua_State *L, int idx)
+{
+    size_t count = 0;
+    lua_pushnil(L);
+    while (lua_next(L, idx)) {
+        count++;
+        lua_pop(L, 1);
+    }
+    return count;
+}
+
+static int from_slot(struct reading *r, const struct hcb_slot *slot, struct hcb_value *out)
+{
+    switch (slot->type) {
+    case HCB_SLOT_INT: hcb_value_int(out, slot->u.i); return 0;
+    case HCB_SLOT_NUM: hcb_value_real(out, slot->u.d); return 0;
+    case HCB_SLOT_BOOL: hcb_value_bool(out, slot->u.b); return 0;
+    case HCB_SLOT_STR:
+        if (!spend(r, 0, slot->text_len))
+            return too_large(r);
+        return hcb_value_text(out, slot->text, slot->text_len) ? 0 : hcb_fail_nomem(r->err);
+    default: return hcb_fail(r->err, HOTCB_EFORMAT, "a userdata, which is not plain data");
+    }
+}
+
+/* As pairs shows it: what the host has set, and what the script wrote, which hides that. */
+static int from_group(struct reading *r, int idx, int group, struct hcb_value *out, int depth)
+{
+    struct hotcb_env *env = hcb_script_of(r->L)->env;
+    const struct hcb_slot *slot;
+    size_t at = 0;
+    if (!spend(r, count_entries(r->L, idx), 0))
+        return too_large(r);
+    int status = from_map(r, idx, out, depth);
+    size_t own = status == 0 ? out->u.map.n : 0;
+    while (status == 0 && group > 0 && (slot = hcb_env_next(env, group, &at))) {
+        if (own > 0 && hcb_map_get(out, slot->key))
+            continue;
+        if (!spend(r, 1, slot->key_len))
+            return too_large(r);
+        struct hcb_value *item = hcb_map_append(out, slot->key);
+        status = item ? from_slot(r, slot, item) : hcb_fail_nomem(r->err);
+    }
+    return status;
+}
+
+static int from_view(struct reading *r, int idx, int group, struct hcb_value *out, int depth)
+{
+    if (!hcb_script_of(r->L)->env)
+        return hcb_fail(r->err, HOTCB_EFORMAT, "env, which holds only during handle and on_attach");
+    if (group == 0)
+        return hcb_fail(r->err, HOTCB_EFORMAT, "env itself, which is not plain data");
+    return from_group(r, idx, group, out, depth);
+}
+
 #define TABLE_UNITS 2000 /* of work: a large table may have few entries */
 
 static int from_table(struct reading *r, int idx, struct hcb_value *out, int depth)
@@ -85,13 +140,10 @@ static int from_table(struct reading *r, int idx, struct hcb_value *out, int dep
     if (depth >= HCB_VALUE_DEPTH || !lua_checkstack(r->L, 8))
         return hcb_fail(r->err, HOTCB_EFORMAT, "tables nested more than %d deep",
                         HCB_VALUE_DEPTH);
-    hcb_lua_bare_view(r->L, idx);
-    size_t n = (size_t)lua_rawlen(r->L, idx), count = 0;
-    lua_pushnil(r->L);
-    while (lua_next(r->L, idx)) {
-        count++;
-        lua_pop(r->L, 1);
-    }
+    int view = hcb_lua_group_shown(r->L, idx);
+    if (view != HCB_NO_VIEW)
+        return from_view(r, idx, view, out, depth);
+    size_t n = (size_t)lua_rawlen(r->L, idx), count = count_entries(r->L, idx);
     if (!spend(r, count, 0))
         return too_large(r);
     if (n > 0 && n == count)

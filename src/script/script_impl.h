@@ -83,9 +83,9 @@ void hcb_lua_forget_env(lua_State *L, struct hcb_script *s); /* no call with an 
 bool hcb_lua_refresh_hot(lua_State *L, struct hcb_script *s);
 /* From here on in this call, they are looked up like others. Raises nothing. */
 void hcb_lua_cool_env(lua_State *L, struct hcb_script *s);
-/* The same where that table is one: who looks into a table as it is finds there what the script
- * wrote, and nothing else. */
-void hcb_lua_bare_view(lua_State *L, int table);
+/* Which group of the call's env the table shows; 0: env itself, -1: one that it has not. */
+#define HCB_NO_VIEW (-2)
+int hcb_lua_group_shown(lua_State *L, int table);
 static inline bool hcb_lua_refresh_env(lua_State *L, struct hcb_script *s)
 {
     return s->hot.n == 0 ? !s->env_written : hcb_lua_refresh_hot(L, s);

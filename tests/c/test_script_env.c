@@ -63,6 +63,12 @@ static const struct env_row {
      "mine"},
     {"next = nil for k, v in pairs(env.grads) do print(k, v) end", "layers.0.weight 1.5"},
     {"print(next(env), #env)", "nil 0"},
+    {"print(hotcb.json.encode(env.metrics), hotcb.json.encode({ m = { env.model } }))",
+     "{\"lr\":0.001,\"a.b\":\"dotted\"} {\"m\":[{}]}"},
+    {"for i = 1, 50000 do env.metrics[i .. ''] = i end print(pcall(hotcb.json.encode, "
+     "env.metrics))", "false json.encode: too many entries or too much text in all"},
+    {"env.metrics.lr = 'own' print(hotcb.json.encode(env.metrics))",
+     "{\"lr\":\"own\",\"a.b\":\"dotted\"}"},
 };
 
 static void test_env(void **state)
@@ -126,7 +132,8 @@ static void test_env_outside_a_call(void **state)
 {
     static const char *const uses[] = {"print(e.step)", "print(e.metrics)", "print(m.lr)",
                                        "for k in pairs(e) do end", "for k in pairs(m) do end",
-                                       "e.log('x')"};
+                                       "e.log('x')", "print(hotcb.json.encode({ e }))",
+                                       "print(hotcb.json.encode({ m }))"};
     (void)state;
     for (size_t i = 0; i < COUNT(uses); i++) {
         char text[400];
@@ -137,7 +144,7 @@ static void test_env_outside_a_call(void **state)
         rig_must_open(&r, text);
         rig_expect(&r, "");
         assert_int_equal(hcb_script_close(r.script, &r.fault), -1);
-        rig_expect_fault(&r, HCB_RUNTIME, "it.lua:1: env holds only during handle and on_attach");
+        rig_expect_fault(&r, HCB_RUNTIME, "holds only during handle and on_attach");
         rig_release(&r);
     }
 }

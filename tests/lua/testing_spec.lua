@@ -232,6 +232,7 @@ describe("what it asks for", function()
     { "hotcb.log('loud', 'x')", "bad argument #1 to 'log' (invalid option 'loud')" },
     { "hotcb.artifact('a', 5)", "bad argument #2 to 'artifact' (string expected, got number)" },
     { "hotcb.json.encode({ print })", "json.encode: a function, which is not plain data" },
+    { "hotcb.json.encode(env)", "json.encode: env itself, which is not plain data" },
   } do
     it("is refused: " .. row[1], function()
       local cb = handler(row[1])
@@ -261,6 +262,12 @@ describe("what it asks for", function()
     assert.equal([=[[1,2.0,0.1,"a\né",{"k":true}]]=], cb.lines[1])
     assert.equal("1 2.5 nil é😀 false", cb.lines[2])
     assert.matches("^nil not valid JSON", cb.lines[3])
+  end)
+
+  it("json shows the groups of env", function()
+    local cb = handler("env.metrics.own = 1 print(hotcb.json.encode({ env.metrics, env.model }))")
+    cb:step(0, { ["metrics.lr"] = 0.5 })
+    assert.same({ '[{"lr":0.5,"own":1},{}]' }, cb.lines)
   end)
 end)
 

@@ -281,9 +281,8 @@ end
 
 -- ---- the sandbox ---------------------------------------------------------------------
 
-local plain = { "assert", "error", "ipairs", "next", "pairs", "pcall", "rawequal", "rawget",
-                "rawlen", "rawset", "select", "tonumber", "tostring", "type", "xpcall",
-                "_VERSION" }
+local plain = { "assert", "error", "ipairs", "pairs", "pcall", "rawequal", "rawlen", "rawset",
+                "select", "tonumber", "tostring", "type", "xpcall", "_VERSION" }
 
 -- Two states share no table that a script could write to.
 local function copy_library(library, without)
@@ -308,9 +307,41 @@ local function sandbox_setmetatable(object, meta)
   return result
 end
 
+local function check_table(name, t)
+  if type(t) ~= "table" then
+    error(("bad argument #1 to '%s' (table expected, got %s)"):format(name, type(t)), 3)
+  end
+end
+
+-- These two go by no metamethods, and yet find what env shows.
+local function sandbox_rawget(t, key)
+  check_table("rawget", t)
+  if text.shown[t] then return t[key] end
+  return rawget(t, key)
+end
+
+local function new_next()
+  local walks = setmetatable({}, { __mode = "k" })
+  return function(t, key)
+    check_table("next", t)
+    if not text.shown[t] then return next(t, key) end
+    if key == nil or not walks[t] then
+      walks[t] = {}
+      for name in pairs(t) do walks[t][name] = true end
+    end
+    local value
+    repeat
+      key = next(walks[t], key)
+      if key ~= nil then value = t[key] end
+    until key == nil or value ~= nil
+    return key, value
+  end
+end
+
 local function new_globals(cb)
   local globals = {
     getmetatable = sandbox_getmetatable, setmetatable = sandbox_setmetatable,
+    rawget = sandbox_rawget, next = new_next(),
     string = copy_library(string, "dump"), table = copy_library(table),
     math = copy_library(math), utf8 = copy_library(utf8), hotcb = new_host(cb),
   }

@@ -199,19 +199,6 @@ static bool is_view(lua_State *L, int table)
     return is;
 }
 
-/* rawset, which goes by no __newindex. */
-static int l_rawset(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    luaL_checkany(L, 2);
-    luaL_checkany(L, 3);
-    lua_settop(L, 3);
-    if (is_view(L, 1))
-        hcb_script_of(L)->env_written = true;
-    lua_rawset(L, 1);
-    return 1;
-}
-
 int hcb_lua_group_shown(lua_State *L, int table)
 {
     const struct hotcb_env *env = hcb_script_of(L)->env;
@@ -229,42 +216,12 @@ int hcb_lua_group_shown(lua_State *L, int table)
     return group;
 }
 
-/* From here on in this call env's table has in it what the script wrote, and nothing else: for
- * who looks into it as it is. */
-static void bare_view(lua_State *L, int table)
-{
-    struct hcb_script *s = hcb_script_of(L);
-    if (s->hot.placed > 0 && s->env && is_view(L, table))
-        hcb_lua_cool_env(L, s);
-}
-
-static int l_rawget(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    luaL_checkany(L, 2);
-    lua_settop(L, 2);
-    bare_view(L, 1);
-    lua_rawget(L, 1);
-    return 1;
-}
-
-static int l_next(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_settop(L, 2);
-    bare_view(L, 1);
-    if (lua_next(L, 1))
-        return 2;
-    lua_pushnil(L);
-    return 1;
-}
-
-/* table -> the same, with what the host has set at the top level */
-static void copy_slots(lua_State *L, struct hotcb_env *env)
+/* table -> the same, with what the host has set in that group */
+static void copy_slots(lua_State *L, struct hotcb_env *env, int group)
 {
     size_t at = 0;
     const struct hcb_slot *slot;
-    while ((slot = next_slot(L, env, 0, &at))) {
+    while ((slot = next_slot(L, env, group, &at))) {
         lua_pushlstring(L, slot->key, slot->key_len);
         push_slot(L, slot);
         lua_rawset(L, -3);
@@ -344,22 +301,104 @@ static int pairs_of_group(lua_State *L)
     return 3;
 }
 
+/* -> a plain table of what is in the one at index 1 */
+static void push_plain(lua_State *L, struct hotcb_env *env, int group)
+{
+    lua_newtable(L);
+    if (group == 0) {
+        lua_pushstring(L, hcb_script_of(L)->framework);
+        lua_setfield(L, -2, "framework");
+    }
+    if (group >= 0)
+        copy_slots(L, env, group);
+    if (group == 0) {
+        copy_groups(L, env);
+        lua_pushcfunction(L, l_env_log);
+        lua_setfield(L, -2, "log");
+    }
+    copy_raw(L, 1);
+}
+
 static int l_pairs(lua_State *L)
 {
     struct hotcb_env *env = live_env(L);
     if (group_of(L, env) != 0)
         return pairs_of_group(L);
     lua_pushvalue(L, lua_upvalueindex(2)); // next
-    lua_newtable(L);                       // next all
-    lua_pushstring(L, hcb_script_of(L)->framework);
-    lua_setfield(L, -2, "framework");
-    copy_slots(L, env);
-    copy_groups(L, env);
-    lua_pushcfunction(L, l_env_log);
-    lua_setfield(L, -2, "log");
-    copy_raw(L, 1);
-    lua_pushnil(L); // next all nil
+    push_plain(L, env, 0);                 // next all
+    lua_pushnil(L);                        // next all nil
     return 3;
+}
+
+/* ---- functions that go by no metamethods ---------------------------------------- */
+
+static int l_rawset(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checkany(L, 2);
+    luaL_checkany(L, 3);
+    lua_settop(L, 3);
+    if (is_view(L, 1))
+        hcb_script_of(L)->env_written = true;
+    lua_rawset(L, 1);
+    return 1;
+}
+
+static int l_rawget(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checkany(L, 2);
+    lua_settop(L, 2);
+    if (is_view(L, 1))
+        lua_gettable(L, 1);
+    else
+        lua_rawget(L, 1);
+    return 1;
+}
+
+/* t key -> t key keys: those that next goes by, listed when it begins, for this call */
+static void push_keys(lua_State *L)
+{
+    struct hotcb_env *env = live_env(L);
+    bool begins = lua_isnil(L, 2);
+    lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_WALKS); // t key walks
+    lua_pushvalue(L, 1);
+    if (lua_rawget(L, 3) == LUA_TNIL || begins) {
+        lua_pop(L, 1);
+        push_plain(L, env, hcb_lua_group_shown(L, 1));  // t key walks keys
+        lua_pushvalue(L, 1);
+        lua_pushvalue(L, 4);
+        hcb_script_of(L)->env_written = true;
+        lua_rawset(L, 3);
+    }
+    lua_remove(L, 3);
+}
+
+static int next_of_view(lua_State *L)
+{
+    push_keys(L); // t key keys
+    lua_insert(L, 2);
+    while (lua_next(L, 2)) { // t keys key value
+        lua_pop(L, 1);
+        lua_pushvalue(L, -1);
+        if (lua_gettable(L, 1) != LUA_TNIL) /* it may have been taken away since */
+            return 2;
+        lua_pop(L, 1);
+    }
+    lua_pushnil(L);
+    return 1;
+}
+
+static int l_next(lua_State *L)
+{
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 2);
+    if (is_view(L, 1))
+        return next_of_view(L);
+    if (lua_next(L, 1))
+        return 2;
+    lua_pushnil(L);
+    return 1;
 }
 
 static const luaL_Reg metamethods[] = {
@@ -404,6 +443,9 @@ static void clear_raw(lua_State *L, int table)
 
 static void clear_writes(lua_State *L, int env)
 {
+    lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_WALKS);
+    clear_raw(L, lua_gettop(L));
+    lua_pop(L, 1);
     lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_GROUPS);
     lua_pushnil(L);
     while (lua_next(L, -2)) {
@@ -436,6 +478,8 @@ void hcb_lua_open_env(lua_State *L)
 {
     lua_newtable(L);
     lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_GROUPS);
+    lua_newtable(L);
+    lua_setfield(L, LUA_REGISTRYINDEX, HCB_KEY_WALKS);
     lua_register(L, "rawset", l_rawset);
     lua_register(L, "rawget", l_rawget);
     lua_getglobal(L, "next");

@@ -55,6 +55,7 @@ enum { HCB_AT_HOLDER = 2, HCB_AT_ENV, HCB_AT_HANDLE, HCB_AT_EVENT, HCB_AT_HOT,
 #define HCB_KEY_SELF "hcb.self"       /* the script's table */
 #define HCB_KEY_ENV "hcb.env"         /* the table that handle gets */
 #define HCB_KEY_GROUPS "hcb.groups"   /* group name -> table */
+#define HCB_KEY_WALKS "hcb.walks"     /* such a table, or env -> the keys next goes by */
 #define HCB_KEY_LOADED "hcb.loaded"   /* module name -> value */
 #define HCB_KEY_TENSOR "hcb.tensor"   /* metatable of views */
 #define HCB_KEY_NEXT "hcb.next"       /* next, whatever the script does to its own */

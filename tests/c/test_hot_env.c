@@ -34,14 +34,26 @@ static const struct row {
     {"print(env.metrics.x)", "metrics.x=1;metrics.x=2;", "1|2|nil"},
     {"print(env.step, math.type(env.step))", "step=5;step=6;", "5 integer|6 integer|nil nil"},
     {"kept = env print(env.x)", "x=1;x=2;*;x=3", "1|2|outside false|3"},
-    {"local x = env.x print(next(env), x, env.x)", "x=1;x=2;", "nil 1 1|nil 2 2|nil nil nil"},
-    {"local x = env.x print(rawget(env, 'x'), x, env.x)", "x=1;x=2", "nil 1 1|nil 2 2"},
-    {"local x = env.x env.x = 'own' print(next(env), rawget(env, 'x'))", "x=1;x=2",
-     "x own|x own"},
-    {"local x = env.x for k, v in next, env do print(k, v) end print(env.x)", "x=1;x=2", "1|2"},
-    {"local x = env.x print(pcall(hotcb.json.encode, env))", "x=1;x=2",
-     "false json.encode: env itself, which is not plain data|"
-     "false json.encode: env itself, which is not plain data"},
+    {"local x, found = env.x for k, v in next, env do if k == 'x' then found = v end end "
+     "print(found, x, env.x)", "x=1;x=2;", "1 1 1|2 2 2|nil nil nil"},
+    {"local x = env.x print(rawget(env, 'x'), x, env.x, rawget(env, 'y'))", "x=1;x=2",
+     "1 1 1 nil|2 2 2 nil"},
+    {"local x = env.x env.x = 'own' print(rawget(env, 'x'))", "x=1;x=2", "own|own"},
+    {"local n = 0 for k, v in next, env.metrics do n = n + v end "
+     "print(n, next(env.metrics) ~= nil)",
+     "metrics.x=1,metrics.y=2;metrics.x=4;metrics.y?;", "3 true|4 true|7 true|7 true"},
+    {"local m, n = env.metrics, 0 "
+     "for k, v in next, m do n = n + v m[k] = nil rawset(m, k, v + 10) end "
+     "for k, v in next, m do n = n + v end print(n)",
+     "metrics.x=1,metrics.y=2;metrics.y=3", "26|16"},
+    {"local m = env.metrics m.own = 3 print(hotcb.json.encode(m), hotcb.json.encode({ m }))",
+     "metrics.x=1,metrics.y='a;metrics.y?",
+     "{\"own\":3,\"x\":1,\"y\":\"a\"} [{\"own\":3,\"x\":1,\"y\":\"a\"}]|"
+     "{\"own\":3,\"y\":7} [{\"own\":3,\"y\":7}]"},
+    {"env.metrics.x = { env.metrics.y } print(hotcb.json.encode(env.metrics))",
+     "metrics.x=1,metrics.y='a;metrics.y=2", "{\"x\":[\"a\"],\"y\":\"a\"}|{\"x\":[2],\"y\":2}"},
+    {"print(env.x, pcall(hotcb.json.encode, { env }))", "x=1",
+     "1 false json.encode: env itself, which is not plain data"},
 };
 
 static int seven(void *user, hotcb_env *env, const char *key)

@@ -62,7 +62,7 @@ static const struct env_row {
     {"env.metrics.lr = 'mine' for k, v in pairs(env.metrics) do if k == 'lr' then print(v) end end",
      "mine"},
     {"next = nil for k, v in pairs(env.grads) do print(k, v) end", "layers.0.weight 1.5"},
-    {"print(next(env), #env)", "nil 0"},
+    {"print(next(env.model), #env)", "nil 0"},
     {"print(hotcb.json.encode(env.metrics), hotcb.json.encode({ m = { env.model } }))",
      "{\"lr\":0.001,\"a.b\":\"dotted\"} {\"m\":[{}]}"},
     {"for i = 1, 50000 do env.metrics[i .. ''] = i end print(pcall(hotcb.json.encode, "

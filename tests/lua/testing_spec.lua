@@ -264,6 +264,15 @@ describe("what it asks for", function()
     assert.matches("^nil not valid JSON", cb.lines[3])
   end)
 
+  it("next and rawget find what env shows", function()
+    local cb = handler("local n, m = 0, env.metrics for k, v in next, m do n = n + v end " ..
+                       "m.own = 4 print(n, next(m) ~= nil, rawget(m, 'x'), rawget(m, 'own'), " ..
+                       "rawget(env, 'loss'), next(env.model), next({}), next({ 1 }))")
+    cb:step(0, { ["metrics.x"] = 1, ["metrics.y"] = 2, loss = 0.5 })
+    cb:step(1, { ["metrics.y"] = 5 })
+    assert.same({ "3 true 1 4 0.5 nil nil 1 1", "5 true nil 4 nil nil nil 1 1" }, cb.lines)
+  end)
+
   it("json shows the groups of env", function()
     local cb = handler("env.metrics.own = 1 print(hotcb.json.encode({ env.metrics, env.model }))")
     cb:step(0, { ["metrics.lr"] = 0.5 })

@@ -371,14 +371,39 @@ const char *hcb_near(const char *word, const char *const *candidates, size_t n)
     return near.best;
 }
 
-const char *hcb_near_hint(const char *word, const char *const *candidates, size_t n,
-                          char out[HCB_NEAR_CHARS])
+#define DOTTED_MAX 64
+
+const char *hcb_near_dotted(const char *word, const char *const *candidates, size_t n)
 {
-    const char *near = hcb_near(word, candidates, n);
+    const char *tails[DOTTED_MAX], *point = word ? strrchr(word, '.') : NULL;
+    size_t skip = point ? (size_t)(point + 1 - word) : 0, tails_n = 0;
+    for (size_t i = 0; skip > 0 && i < n && tails_n < DOTTED_MAX; i++)
+        if (candidates[i] && strncmp(candidates[i], word, skip) == 0)
+            tails[tails_n++] = candidates[i] + skip;
+    if (tails_n == 0)
+        return hcb_near(word, candidates, n);
+    const char *near = hcb_near(word + skip, tails, tails_n);
+    return near ? near - skip : NULL;
+}
+
+static const char *hint(const char *near, char out[HCB_NEAR_CHARS])
+{
     out[0] = '\0';
     if (near)
         snprintf(out, HCB_NEAR_CHARS, " - did you mean '%s'?", near);
     return out;
+}
+
+const char *hcb_near_hint(const char *word, const char *const *candidates, size_t n,
+                          char out[HCB_NEAR_CHARS])
+{
+    return hint(hcb_near(word, candidates, n), out);
+}
+
+const char *hcb_near_dotted_hint(const char *word, const char *const *candidates, size_t n,
+                                 char out[HCB_NEAR_CHARS])
+{
+    return hint(hcb_near_dotted(word, candidates, n), out);
 }
 
 #define ID_BYTES 120

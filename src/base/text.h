@@ -33,10 +33,16 @@ bool hcb_text_is_printable(const char *s, size_t n); /* would that leave it as i
  * miss one: the work is bounded, and enough for the usual hundred. */
 const char *hcb_near(const char *word, const char *const *candidates, size_t n);
 
-/* The same as what a sentence adds: " - did you mean 'x'?", or "". Returns out. */
+/* The same for names with points in them: where some of the candidates begin as `word` does, up
+ * to its last point, only what follows is compared, and only with those. */
+const char *hcb_near_dotted(const char *word, const char *const *candidates, size_t n);
+
+/* The two as what a sentence adds: " - did you mean 'x'?", or "". Returns out. */
 #define HCB_NEAR_CHARS 96 /* no word longer than 64 bytes is near to any */
 const char *hcb_near_hint(const char *word, const char *const *candidates, size_t n,
                           char out[HCB_NEAR_CHARS]);
+const char *hcb_near_dotted_hint(const char *word, const char *const *candidates, size_t n,
+                                 char out[HCB_NEAR_CHARS]);
 
 /* What an id may be: 1 to 120 bytes of UTF-8 without spaces, control
  * characters, '/', '\' or quotes, not beginning with '.' or '-'. */

@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "cli/change.h"
 #include "cli/check.h"
+#include "cli/shells.h"
 #include "cli/table.h"
 #include "control/limits.h"
 #include "control/op.h"
@@ -120,6 +121,17 @@ static int take_target(struct cli *cli, struct load *load)
 
 /* ---- without a run --------------------------------------------------------------- */
 
+static int check_shipped(struct cli *cli, const char *name)
+{
+    char hint[HCB_NEAR_CHARS];
+    size_t n = 0;
+    for (; cli_shipped[n]; n++)
+        if (strcmp(cli_shipped[n], name) == 0)
+            return CLI_OK;
+    return cli_fail(cli, CLI_REFUSED, "load %s: refused: no shipped module '%s'%s",
+                    cli->words.v[0], name, hcb_near_dotted_hint(name, cli_shipped, n, hint));
+}
+
 static int check_here(struct cli *cli, const struct load *load)
 {
     const struct hcb_limits defaults = HCB_LIMITS_DEFAULT;
@@ -128,7 +140,7 @@ static int check_here(struct cli *cli, const struct load *load)
     if (hcb_limits_read(&limits, &defaults, &load->limits, &err) < 0)
         return cli_fail(cli, CLI_REFUSED, "load %s: refused: %s", cli->words.v[0], err.text);
     if (load->kind == HCB_TARGET_MODULE)
-        return CLI_OK;
+        return check_shipped(cli, load->path);
     return cli_report_refusal(cli, load->path, cli->value[CLI_KEY_SYMBOL]);
 }
 

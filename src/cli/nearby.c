@@ -150,7 +150,8 @@ int cli_no_run_dir(struct cli *cli)
         n--;
     hcb_buf_add(&dir, cli->dir, n);
     hcb_sig_get(hcb_buf_text(&dir), &sig);
-    if (sig.exists && access(hcb_buf_text(&dir), X_OK) != 0) {
+    bool is_dir = sig.exists && !is_something_else(hcb_buf_text(&dir));
+    if (is_dir && access(hcb_buf_text(&dir), X_OK) != 0) {
         int code = cli_fail(cli, CLI_REFUSED, "cannot look into %s: %s", hcb_buf_text(&dir),
                             strerror(errno));
         hcb_buf_release(&dir);

@@ -187,7 +187,7 @@ static int say_applied(struct sent *sent)
     if (step && step->type == HCB_INT)
         hcb_buf_printf(&text, "applied at step %lld", (long long)step->u.i);
     else
-        hcb_buf_str(&text, "applied before the first step");
+        hcb_buf_str(&text, "applied before any step was set");
     hcb_buf_str(&text, sent->request->applied ? sent->request->applied : "");
     put_answer(sent, hcb_buf_text(&text));
     hcb_buf_release(&text);

@@ -151,7 +151,7 @@ static int target_module(const struct hcb_target *target, struct hcb_module *m,
         names[n++] = s->module;
     char hint[HCB_NEAR_CHARS];
     return hcb_fail(err, HOTCB_ENOENT, "no shipped module '%s'%s; for a script of your own use a "
-                    "file", target->path, hcb_near_hint(target->path, names, n, hint));
+                    "file", target->path, hcb_near_dotted_hint(target->path, names, n, hint));
 }
 
 int hcb_loading_target(struct hcb_loading *l, const struct hcb_target *target,

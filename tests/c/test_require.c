@@ -194,6 +194,9 @@ static const struct target_row {
     {HCB_TARGET_MODULE, "hotcb.callbacks.hartbeat",
      "no shipped module 'hotcb.callbacks.hartbeat' - did you mean 'hotcb.callbacks.heartbeat'?; "
      "for a script of your own use a file", HOTCB_ENOENT},
+    {HCB_TARGET_MODULE, "hotcb.callbacks.nosuch",
+     "no shipped module 'hotcb.callbacks.nosuch'; for a script of your own use a file",
+     HOTCB_ENOENT},
     {HCB_TARGET_MODULE, "zzz", "no shipped module 'zzz'; for a script of your own use a file",
      HOTCB_ENOENT},
 };

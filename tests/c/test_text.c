@@ -233,6 +233,21 @@ static void test_near(void **state)
     assert_null(hcb_near(NULL, list, 1));
 }
 
+/* A beginning that all of them share makes nothing more alike. */
+static void test_near_dotted(void **state)
+{
+    static const char *const modules[] = {"lib.callbacks.timing", "lib.callbacks.heartbeat"};
+    static const struct near_row rows[] = {
+        {"lib.callbacks.timin", "lib.callbacks.timing"}, {"lib.callbacks.nosuch", NULL},
+        {"lib.callback.timing", "lib.callbacks.timing"}, {"lib.callbacks.", NULL},
+        {"timing", NULL}, {"", NULL}, {NULL, NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (!hcb_streq(hcb_near_dotted(rows[i].word, modules, 2), rows[i].expected))
+            fail_msg("row %zu: %s", i, rows[i].word);
+}
+
 struct id_row {
     const char *id;
     size_t n;
@@ -345,7 +360,7 @@ int main(void)
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_plain_run),
         cmocka_unit_test(test_printable),
-        cmocka_unit_test(test_near),
+        cmocka_unit_test(test_near), cmocka_unit_test(test_near_dotted),
         cmocka_unit_test(test_near_is_nearest),
         cmocka_unit_test(test_near_is_bounded),
         cmocka_unit_test(test_ids),

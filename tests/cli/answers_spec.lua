@@ -62,6 +62,16 @@ describe("a change", function()
     end)
   end
 
+  it("of a host that sets no steps is not said to be before the first one", function()
+    local r = rig.new()
+    r:script("hb.lua")
+    r:ask("step none")
+    r:load("hb")
+    r:apply(3, "epoch_end")
+    local answer = r:tool("disable", "hb")
+    assert.same({ 0, "disable hb: applied before any step was set\n" }, { answer.code, answer.out })
+  end)
+
   it("takes effect at that step, before the callbacks are called", function()
     local r = rig.new()
     r:script(r.folder .. "/hb.lua", rig.file("hb.lua"))

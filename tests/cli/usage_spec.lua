@@ -62,6 +62,7 @@ local codes = {
   { 1, live, { "get", "nobody" }, err = "nobody" },
   { 1, live, { "enable", "nobody" }, err = "nobody", looked = true },
   { 1, none, { "check", "missing.lua" } },
+  { 1, fresh, { "load", "x", "--module", "hotcb.callbacks.hartbeat" }, err = "heartbeat'" },
   { 2, live, {}, err = "usage" },
   { 2, live, { "enabel", "hb" }, err = "enable" },
   { 2, live, { "statsu" }, err = "status" },
@@ -228,6 +229,13 @@ describe("the run directory", function()
     assert.same({ 0, true }, said_so(r, { dir = "run" }, "status"))
     assert.same({ 0, true }, said_so(r, { env = { HOTCB_DIR = "/nowhere" } }, "status"))
     assert.equal(4, said_so(r, { dir = false, cwd = r.folder }, "status")[1])
+  end)
+
+  it("is no file", function()
+    local r = live()
+    local answer = r:tool_alone("status", "--dir", r:path("hotcb.yaml"))
+    assert.equal(4, answer.code, answer.err)
+    assert.matches("hotcb.yaml: it is not a directory", answer.err, 1, true)
   end)
 
   it("is made by init alone, and a second init changes nothing", function()

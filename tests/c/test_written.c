@@ -318,11 +318,12 @@ static void test_many_commands_of_the_host(void **state)
     assert_int_equal(hcb_map_get(run_status(&r), "callbacks")->u.list.n, N);
     check_state(&r, 0);
     char *status = file_read("run/hotcb.status.json"), *kept = file_read("run/hotcb.state.json");
-    double most = HOTCB_COMMAND_BYTES + seconds * HOTCB_BEAT_BYTES +
-                  3.0 * (double)(strlen(status) + strlen(kept)) + (double)strlen(ledger);
+    double at_once = HOTCB_COMMAND_BYTES + 3.0 * (double)(strlen(status) + strlen(kept)) +
+                     (double)strlen(ledger);
+    double most = at_once + seconds * HOTCB_BEAT_BYTES;
     if (before >= 0 && (double)bytes > most)
         fail_msg("%lld bytes were written, not %.0f", (long long)bytes, most);
-    assert_true(N * (double)strlen(status) / 2 > 4 * most); /* it would have been more */
+    assert_true(N * (double)strlen(status) / 2 > 4 * at_once); /* it would have been more */
     free(ledger);
     free(status);
     free(kept);
@@ -348,9 +349,8 @@ static void test_bytes_of_beats(void **state)
         hotcb_poll(r.h, NULL);
         looks++;
         now_ns = hcb_clock_ns();
-    } while (now_ns - begin_ns < 3 * size * 1000000000 / HOTCB_BEAT_BYTES);
+    } while (looks < 3 || now_ns - begin_ns < 3 * size * 1000000000 / HOTCB_BEAT_BYTES);
     double bytes = (double)(written() - before), seconds = (double)(now_ns - begin_ns) / 1e9;
-    assert_true(looks > 2);
     if (before >= 0) {
         assert_true(bytes <= seconds * HOTCB_BEAT_BYTES * 1.01 + (double)size);
         assert_true(bytes >= (double)size); /* yet it is written */

@@ -3,6 +3,7 @@
 local lfs = require "lfs"
 local system = require "system"
 
+-- Only what hangs needs all of the patience; a slow machine needs minutes for some tests.
 local shell = { patience_s = 600 }
 
 function shell.quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end

@@ -40,8 +40,19 @@ local function describe_range(p)
   return low and " >= " .. text.json(p.min) or high and " <= " .. text.json(p.max) or ""
 end
 
-local function describe(p)
-  local wanted = nouns[p.type] .. describe_range(p)
+local infinities = { Infinity = math.huge, ["-Infinity"] = -math.huge, inf = math.huge,
+                     ["-inf"] = -math.huge }
+
+-- An infinity, in whose direction nothing is declared: then numbers are finite.
+local function is_undeclared_infinity(p, given)
+  local v = given.type == "real" and given.v or given.type == "text" and infinities[given.v]
+  if p.type ~= "number" or not v or v ~= v or text.is_finite(v) then return false end
+  return (v > 0 and p.max or p.min).type == "null"
+end
+
+local function describe(p, given)
+  local noun = is_undeclared_infinity(p, given) and "a finite number" or nouns[p.type]
+  local wanted = noun .. describe_range(p)
   if p.choices.type == "list" then
     local shown = {}
     for i, c in ipairs(p.choices.v) do
@@ -59,7 +70,7 @@ local function show(node)
 end
 
 local function refuse_value(p, given)
-  refuse("%s=%s: expected %s", p.name, show(given), describe(p))
+  refuse("%s=%s: expected %s", p.name, show(given), describe(p, given))
 end
 
 local convert = {}
@@ -73,9 +84,6 @@ function convert.integer(p, given)
   end
   return text.node("integer", math.tointeger(given.v) or refuse_value(p, given))
 end
-
-local infinities = { Infinity = math.huge, ["-Infinity"] = -math.huge, inf = math.huge,
-                     ["-inf"] = -math.huge }
 
 function convert.number(p, given)
   local v = is_number(given) and given.v + 0.0

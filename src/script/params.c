@@ -99,8 +99,32 @@ static void describe_choices(struct hcb_buf *b, const struct hcb_param *p)
     }
 }
 
+/* JSON has no infinity, so it travels as text; whether it is allowed is a matter
+ * of the declared range. */
+static bool infinity_from_text(const struct hcb_value *in, double *out)
+{
+    static const struct { const char *text; double d; } rows[] = {
+        {"Infinity", HUGE_VAL}, {"-Infinity", -HUGE_VAL}, {"inf", HUGE_VAL}, {"-inf", -HUGE_VAL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (in->type == HCB_TEXT && strcmp(in->u.text.s, rows[i].text) == 0) {
+            *out = rows[i].d;
+            return true;
+        }
+    return false;
+}
+
+/* An infinity, in whose direction nothing is declared: then numbers are finite. */
+static bool is_undeclared_infinity(const struct hcb_param *p, const struct hcb_value *in)
+{
+    double d = in->type == HCB_REAL && !hcb_is_nan(in->u.d) ? in->u.d : 0;
+    if (p->type != HCB_PARAM_NUMBER || (!infinity_from_text(in, &d) && hcb_is_finite(d)))
+        return false;
+    return (d > 0 ? &p->max : &p->min)->type == HCB_NULL;
+}
+
 /* "an integer >= 1 - print once per N steps" */
-static void describe(struct hcb_buf *b, const struct hcb_param *p)
+static void describe(struct hcb_buf *b, const struct hcb_param *p, const struct hcb_value *in)
 {
     static const char *const nouns[] = {
         [HCB_PARAM_INTEGER] = "an integer", [HCB_PARAM_NUMBER] = "a number",
@@ -110,7 +134,7 @@ static void describe(struct hcb_buf *b, const struct hcb_param *p)
     if (p->choices.type == HCB_LIST) {
         describe_choices(b, p);
     } else {
-        hcb_buf_str(b, nouns[p->type]);
+        hcb_buf_str(b, is_undeclared_infinity(p, in) ? "a finite number" : nouns[p->type]);
         describe_range(b, p);
     }
     if (p->help)
@@ -136,7 +160,7 @@ static int refuse(const struct hcb_param *p, const struct hcb_value *in, struct 
 {
     struct hcb_buf given = {0}, wanted = {0};
     show(&given, in);
-    describe(&wanted, p);
+    describe(&wanted, p, in);
     int status = hcb_fail(err, HOTCB_EREFUSED, "%s=%s: expected %s", p->name,
                           hcb_buf_text(&given), hcb_buf_text(&wanted));
     hcb_buf_release(&given);
@@ -177,21 +201,6 @@ static int to_integer(const struct hcb_param *p, const struct hcb_value *in,
         return refuse(p, in, err);
     hcb_value_int(out, (int64_t)in->u.d);
     return 0;
-}
-
-/* JSON has no infinity, so it travels as text; whether it is allowed is a matter
- * of the declared range. */
-static bool infinity_from_text(const struct hcb_value *in, double *out)
-{
-    static const struct { const char *text; double d; } rows[] = {
-        {"Infinity", HUGE_VAL}, {"-Infinity", -HUGE_VAL}, {"inf", HUGE_VAL}, {"-inf", -HUGE_VAL},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (in->type == HCB_TEXT && strcmp(in->u.text.s, rows[i].text) == 0) {
-            *out = rows[i].d;
-            return true;
-        }
-    return false;
 }
 
 static int to_number(const struct hcb_param *p, const struct hcb_value *in,

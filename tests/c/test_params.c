@@ -92,7 +92,7 @@ static const struct declaration_row {
     {"{ 'x', 'a', type = 'integer' }", "the default x=a: expected an integer"},
     {"{ 'x', 1.5, type = 'integer' }", "the default x=1.5: expected an integer"},
     {"{ 'x', 0/0 }", "the default x=\"NaN\": expected a number"},
-    {"{ 'x', 1/0 }", "the default x=\"Infinity\": expected a number"},
+    {"{ 'x', 1/0 }", "the default x=\"Infinity\": expected a finite number"},
     {"{ 'x', { 1, 1/0 } }", "the default x=[1,\"Infinity\"]: expected a list"},
 };
 
@@ -203,11 +203,12 @@ static const struct value_row {
     {OPEN, "=.inf", "\"Infinity\""},
     {OPEN, "=inf", "\"Infinity\""},
     {OPEN, "\"Infinity\"", "\"Infinity\""},
-    {OPEN, "=-.inf", "x=-.inf: expected a number"},
-    {OPEN, "\"-Infinity\"", "x=-Infinity: expected a number"},
+    {OPEN, "=-.inf", "x=-.inf: expected a finite number"},
+    {OPEN, "\"-Infinity\"", "x=-Infinity: expected a finite number"},
     {OPEN, "=.nan", "x=.nan: expected a number"},
     {OPEN, "\"NaN\"", "x=NaN: expected a number"},
     {"{ 'x', 1.0, min = -math.huge }", "=-inf", "\"-Infinity\""},
+    {"{ 'x', 1.0, min = 0 }", "=inf", "x=inf: expected a finite number >= 0"},
     {"{ 'x', 1.0, max = 1e308 }", "=.inf", "x=.inf: expected a number <= 1e308"},
     /* booleans */
     {FLAG, "true", "true"},

@@ -30,8 +30,8 @@ end
 function GradStats:say(env, what, suffix, norm, max_abs, more)
   env.log("[hotcb:%s] grad %s norm=%s max_abs=%s %s", self.id, what, util.show(norm, 4),
     util.show(max_abs, 4), more)
-  hotcb.scalar("grad/norm" .. suffix, norm)
-  hotcb.scalar("grad/max_abs" .. suffix, max_abs)
+  util.log_scalar(env, "grad/norm" .. suffix, norm) -- where the name is not too long for a key
+  util.log_scalar(env, "grad/max_abs" .. suffix, max_abs)
 end
 
 -- Where a host has gradients before the update, they are looked at there and only there.

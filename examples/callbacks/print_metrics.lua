@@ -26,7 +26,7 @@ local PrintMetrics = {
 -- print, env.get("log", print): env.log, which goes where the host logs.
 function PrintMetrics:handle(event, env)
   env.log("%s id=%s step=%d event=%s batch_idx=%s",
-    self.prefix, self.id, env.step, event, env.batch_idx)
+    self.prefix, self.id, env.step or 0, event, env.batch_idx)
 end
 
 return PrintMetrics

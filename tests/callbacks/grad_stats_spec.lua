@@ -11,6 +11,7 @@ local function step(event, at, grads)
   return { event, { step = at, grads = grads, model = model } }
 end
 
+local long = ("g"):rep(249)
 local small = { { "b", tensor { 3, -4 } }, { "a", tensor { { 0, 12 } } } }
 
 local function line(event, at, norm, max_abs, grads, bad)
@@ -37,6 +38,11 @@ describe("grad_stats", function()
       scalars = { ["grad/norm"] = 13.0, ["grad/max_abs"] = 12.0, ["grad/nan_params"] = 0,
                   ["grad/norm/a"] = 12.0, ["grad/max_abs/a"] = 12.0, ["grad/norm/b"] = 5.0,
                   ["grad/max_abs/b"] = 4.0 } },
+    { "which has no scalars of its own where its name is too long for them",
+      init = { per_param = true }, step("grads_ready", 0, { [long] = tensor { 5 } }),
+      lines = { "[hotcb:x] grad " .. long .. " norm=5 max_abs=5 nan_or_inf=0",
+                line("grads_ready", 0, 5, 5, "1/4", 0) },
+      scalars = { ["grad/norm"] = 5.0, ["grad/max_abs"] = 5.0, ["grad/nan_params"] = 0 } },
     { "counts gradients with a NaN, which is then the norm",
       step("grads_ready", 0, { a = tensor { nan, 2 }, b = tensor { 1 }, c = tensor { nan } }),
       lines = { line("grads_ready", 0, "nan", 2, "3/4", 2) } },

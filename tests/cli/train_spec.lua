@@ -96,7 +96,7 @@ return Counter
       '{"op":"load","id":"counter","target":{"kind":"lua_file","path":"counter.lua"}}',
       '{"op":"load","id":"off","target":{"kind":"lua_file","path":"counter.lua"},"enabled":false}',
       '{"op":"set_params","id":"counter","params":{"label":"1.10"}}', "" }, "\n"))
-    local start = ("echo $$ > pid && exec %s %s --sleep-ms 2"):format(shell.quote(train), small)
+    local start = ("echo $$ > pid && exec %s %s --sleep-ms 30"):format(shell.quote(train), small)
     local job = shell.start(("cd %s && exec sh -c %s"):format(
       shell.quote(folder), shell.quote(start)), folder)
     shell.wait("a second checkpoint", function()

@@ -295,7 +295,7 @@ static void check_idle(bool told)
     for (int i = 0; i < 10; i++)
         assert_int_equal(run_apply(&r, "train_step_end"), 0);
     if (told)
-        assert_in_range(stats, 0, 10 * (64 + 8)); /* 64 at most have their turn */
+        assert_in_range(stats, 0, 10 * (2 * 64 + 8)); /* 64 at most have their turn, of two each */
     else
         assert_in_range(stats, 10 * 203, 10 * 203 + 100);
     run_release(&r);

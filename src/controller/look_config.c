@@ -52,6 +52,18 @@ static void put_back(struct hcb_value *entry, const struct hcb_value *before, co
         hcb_map_remove(entry, key);
 }
 
+/* Those of an entry, which may have lost the last of them. NULL: there is no memory. */
+static struct hcb_value *params_of(struct hcb_value *entry)
+{
+    struct hcb_value *params = hcb_map_get(entry, "params");
+    if (params && params->type == HCB_MAP)
+        return params;
+    params = hcb_map_put(entry, "params");
+    if (params)
+        hcb_value_map(params);
+    return params;
+}
+
 /* A key whose change was refused counts as not read: the next file that says the same is
  * not taken for one that says nothing new. */
 static void unread(struct hcb_value *after, const struct hcb_value *before,
@@ -59,12 +71,11 @@ static void unread(struct hcb_value *after, const struct hcb_value *before,
 {
     struct hcb_value *entry = hcb_map_get(after, op->id);
     const struct hcb_value *old = hcb_map_get(before, op->id);
-    struct hcb_value *params = entry ? hcb_map_get(entry, "params") : NULL;
+    struct hcb_value *params = entry && op->kind == HCB_OP_SET ? params_of(entry) : NULL;
     if (entry && op->kind == HCB_OP_LIMITS)
         put_back(entry, old, "limits");
-    if (params && params->type == HCB_MAP && op->kind == HCB_OP_SET)
-        for (size_t i = 0; i < op->params.u.map.n; i++)
-            put_back(params, hcb_map_get(old, "params"), op->params.u.map.p[i].key);
+    for (size_t i = 0; params && i < op->params.u.map.n; i++)
+        put_back(params, hcb_map_get(old, "params"), op->params.u.map.p[i].key);
 }
 
 /* false: it is to be tried again, since memory ran out; that is recorded once. */
@@ -78,7 +89,7 @@ static bool apply_config_op(struct hotcb *h, struct hcb_value *after, const stru
         hcb_record(h, op, &out);
     if (starved && op->kind == HCB_OP_LOAD)
         put_back(after, &h->config, op->id);
-    else if (!out.applied)
+    else if (!out.applied && !out.wanted)
         unread(after, &h->config, op);
     return !starved;
 }

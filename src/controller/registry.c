@@ -168,8 +168,8 @@ static void op_load(struct hcb_registry *r, const struct hcb_op *op, struct hcb_
     struct hcb_callback *cb = hcb_callback_new(op, &r->world, &out->err);
     if (!cb)
         return;
-    if (op->enabled == HCB_UNSET && i < r->n)
-        cb->enabled = r->v[i]->enabled;
+    if (op->enabled == HCB_UNSET && i < r->n) /* YAML may have said so of what waits behind it */
+        cb->enabled = (op->desired && r->v[i]->heir ? r->v[i]->heir : r->v[i])->enabled;
     load_at(r, i, cb, op->desired, out);
 }
 
@@ -254,7 +254,8 @@ static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
         accept(out);
     } else {
         refuse_fault(out, &fault);
-        if (op->origin != HCB_FROM_YAML) {
+        out->wanted = op->origin == HCB_FROM_YAML;
+        if (!out->wanted) {
             hcb_value_release(&cb->set);
             cb->set = before;
             hcb_callback_touch(cb);
@@ -262,6 +263,32 @@ static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
         }
     }
     hcb_value_release(&before);
+}
+
+static void take_over(struct hcb_registry *r, size_t i)
+{
+    struct hcb_callback *heir = r->v[i]->heir;
+    r->v[i]->heir = NULL;
+    hcb_callback_clear_failure(heir);
+    replace(r, i, heir);
+}
+
+static void still_waits(struct hcb_callback *cb, const struct hcb_fault *fault)
+{
+    mark_unloaded(cb->heir, fault);
+    hcb_callback_touch(cb); /* it says why */
+}
+
+/* What YAML has changed of it may be why it did not. true: it took over, and cb is no more. */
+static bool heir_loads(struct hcb_registry *r, struct hcb_callback *cb)
+{
+    struct hcb_fault fault;
+    bool loads = hcb_callback_load(cb->heir, &r->world, &fault) == 0;
+    if (loads)
+        take_over(r, index_of(r, cb->id));
+    else
+        still_waits(cb, &fault);
+    return loads;
 }
 
 /* A key that is gone from YAML may be gone from the script, too. */
@@ -295,26 +322,66 @@ static void op_set(struct hcb_registry *r, struct hcb_callback *cb, const struct
         return;
     }
     bool yaml = op->origin == HCB_FROM_YAML;
-    if (yaml && cb->heir)
-        hcb_callback_want(cb->heir, &op->params, NULL);
+    out->wanted = yaml && cb->heir && hcb_callback_want(cb->heir, &op->params, NULL) == 0;
+    if (out->wanted && heir_loads(r, cb)) {
+        accept(out);
+        return;
+    }
     if ((yaml ? set_from_yaml(r, cb, &op->params, &out->err)
               : hcb_callback_set(cb, &r->world, &op->params, &out->err)) == 0)
         accept(out);
 }
 
+/* They may be why it did not load. What is kept where it does not is as with values. */
+static void limit_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
+                           const struct hcb_op *op, struct hcb_outcome *out)
+{
+    struct hcb_value given = {0};
+    struct hcb_limits before = cb->limits;
+    struct hcb_fault fault;
+    if (!hcb_value_copy(&given, &cb->limits_given)) {
+        hcb_fail_nomem(&out->err);
+        return;
+    }
+    if (hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err) < 0) {
+        hcb_value_release(&given);
+        return;
+    }
+    if (load_again(r, cb, &fault) == 0) {
+        accept(out);
+    } else {
+        refuse_fault(out, &fault);
+        out->wanted = op->origin == HCB_FROM_YAML;
+        if (!out->wanted) {
+            cb->limits = before;
+            hcb_value_release(&cb->limits_given);
+            cb->limits_given = given;
+            hcb_callback_touch(cb);
+            return;
+        }
+    }
+    hcb_value_release(&given);
+}
+
 static void op_limits(struct hcb_registry *r, struct hcb_callback *cb, const struct hcb_op *op,
                       struct hcb_outcome *out)
 {
-    struct hcb_fault fault;
-    int status = hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err);
-    if (cb->heir && (status == 0 || op->origin == HCB_FROM_YAML))
-        hcb_callback_set_limits(cb->heir, &r->world, &op->limits, NULL);
-    if (status < 0)
+    bool yaml = op->origin == HCB_FROM_YAML;
+    if (!cb->script) {
+        limit_unloaded(r, cb, op, out);
         return;
-    if (!cb->script && load_again(r, cb, &fault) < 0) /* they may be why it did not load */
-        refuse_fault(out, &fault);
-    else
+    }
+    out->wanted = yaml && cb->heir &&
+                  hcb_callback_set_limits(cb->heir, &r->world, &op->limits, NULL) == 0;
+    if (out->wanted && heir_loads(r, cb)) {
         accept(out);
+        return;
+    }
+    if (hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err) < 0)
+        return;
+    if (cb->heir && !yaml)
+        hcb_callback_set_limits(cb->heir, &r->world, &op->limits, NULL);
+    accept(out);
 }
 
 void hcb_registry_apply(struct hcb_registry *r, const struct hcb_op *op,
@@ -381,14 +448,10 @@ static int try_heir(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *us
         return 0;
     int status = hcb_callback_load(heir, &r->world, &fault);
     report(heir, status, &fault, say, user);
-    if (status == 0) {
-        cb->heir = NULL;
-        hcb_callback_clear_failure(heir);
-        replace(r, i, heir);
-    } else {
-        mark_unloaded(heir, &fault);
-        hcb_callback_touch(cb); /* it says why */
-    }
+    if (status == 0)
+        take_over(r, i);
+    else
+        still_waits(cb, &fault);
     return 1;
 }
 

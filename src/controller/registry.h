@@ -19,6 +19,7 @@ struct hcb_callback *hcb_registry_find(const struct hcb_registry *r, const char 
 /* What became of an op. */
 struct hcb_outcome {
     bool applied;
+    bool wanted;                 /* not applied, but kept for when it loads, as YAML wants it */
     struct hcb_err err;          /* why not; or, with applied, a note or "" */
     enum hcb_reason reason;      /* of a script that does not load */
     char sha256[HCB_SHA256_HEX]; /* of the source, for loads and reloads; or "" */

@@ -1,0 +1,110 @@
+/* What counts is what hotcb.yaml says last, whatever it said before, and however much of that
+ * was in vain: a run that saw it change has in the end what one has that reads only the end. */
+#include "run_rig.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+#define GOOD(name) "return { name = '" name "', params = { { 'n', 1, min = 0 }, { 'q', 5 } }, " \
+                   "handle = function() end }"
+#define NEVER_1_AGAIN "local was return { name = 'N', params = { { 'n', 1 } }, handle = function() " \
+                      "end, set_params = function(self) if was and self.n == 1 then error('never') " \
+                      "end was = self.n ~= 3 end }"
+#define WANTS(file, more) "callbacks: { a: { target: { kind: lua_file, path: " file " }" more " } }"
+
+/* Each in a look of its own. */
+static const struct {
+    const char *file, *text;
+} ways[][7] = {
+    /* a value, or a limit, that came and went while the script did not load */
+    {{"a.lua", "no Lua"}, {"hotcb.yaml", WANTS("a.lua", "")},
+     {"hotcb.yaml", WANTS("a.lua", ", params: { z: 1 }, limits: { time_ms: 77 }")},
+     {"hotcb.yaml", WANTS("a.lua", "")}, {"a.lua", GOOD("A")}},
+    {{"a.lua", GOOD("A")}, {"hotcb.yaml", WANTS("a.lua", "")},
+     {"hotcb.yaml", WANTS("b.lua", "")}, {"hotcb.yaml", WANTS("b.lua", ", params: { z: 1 }")},
+     {"hotcb.yaml", WANTS("b.lua", "")}, {"b.lua", GOOD("B")}},
+    /* what was wrong with another target's values is mended */
+    {{"a.lua", GOOD("A")}, {"b.lua", GOOD("B")}, {"hotcb.yaml", WANTS("a.lua", "")},
+     {"hotcb.yaml", WANTS("b.lua", ", params: { n: -1 }")},
+     {"hotcb.yaml", WANTS("b.lua", ", params: { n: 7 }")}},
+    {{"a.lua", GOOD("A")}, {"b.lua", "coroutine.wrap(print)() " GOOD("B")},
+     {"hotcb.yaml", WANTS("a.lua", "")}, {"hotcb.yaml", WANTS("b.lua", "")},
+     {"hotcb.yaml", WANTS("b.lua", ", limits: { coroutines: true }")}},
+    /* whether it is enabled is said once, and another target twice in vain */
+    {{"a.lua", GOOD("A")}, {"hotcb.yaml", WANTS("a.lua", "")},
+     {"hotcb.yaml", WANTS("b.lua", ", enabled: false")},
+     {"hotcb.yaml", WANTS("b.lua", ", enabled: false, init: { q: 6 }")}, {"b.lua", GOOD("B")}},
+    /* the last value is taken away in vain, and again once that can be done */
+    {{"a.lua", NEVER_1_AGAIN}, {"hotcb.yaml", WANTS("a.lua", ", params: { n: 5 }")},
+     {"hotcb.yaml", WANTS("a.lua", "")}, {"a.lua", GOOD("A")},
+     {"hotcb.yaml", WANTS("a.lua", "") " # again"}},
+};
+
+/* What hotcb.yaml settles of it, as text. */
+static char *settled(struct run *r)
+{
+    const char *const keys[] = {"state", "enabled", "name", "path", "params", "limits", "pending"};
+    const struct hcb_value *cb = run_callback(r, "a");
+    struct hcb_buf b = {0};
+    assert_non_null(cb);
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        hcb_buf_printf(&b, "%s ", keys[i]);
+        hcb_json_value(&b, hcb_map_get(cb, keys[i]));
+        hcb_buf_char(&b, '\n');
+    }
+    return hcb_buf_take(&b);
+}
+
+static void test_the_last_word(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(ways); i++) {
+        struct run r, fresh;
+        unlink(run_path("b.lua"));
+        run_start(&r);
+        for (size_t k = 0; k < COUNT(ways[i]) && ways[i][k].file; k++) {
+            scratch_replace(run_path(ways[i][k].file), ways[i][k].text);
+            run_steps(&r, (int64_t)k, (int64_t)k);
+        }
+        char *changed = settled(&r);
+        run_release(&r);
+        run_start(&fresh);
+        run_steps(&fresh, 0, 0);
+        char *read = settled(&fresh);
+        assert_string_equal(changed, read);
+        assert_null(strstr(read, "FAILED"));
+        free(changed);
+        free(read);
+        run_release(&fresh);
+        unlink(run_path("hotcb.yaml"));
+    }
+}
+
+/* What a command wants of a callback that does not load is refused, and leaves nothing. */
+static void test_refused_is_not_kept(void **state)
+{
+    struct run r;
+    (void)state;
+    run_start(&r);
+    run_script("a", "no Lua");
+    scratch_replace(run_path("hotcb.yaml"), WANTS("a.lua", ""));
+    run_steps(&r, 0, 0);
+    char *before = settled(&r);
+    assert_int_equal(run_command(&r, "{'op':'set_limits','id':'a','limits':{'time_ms':77}}"),
+                     HOTCB_EREFUSED);
+    assert_int_equal(run_command(&r, "{'op':'set_params','id':'a','params':{'n':7}}"),
+                     HOTCB_EREFUSED);
+    char *after = settled(&r);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+    run_release(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_SCRATCH(test_the_last_word),
+        WITH_SCRATCH(test_refused_is_not_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -123,7 +123,7 @@ static int restart(struct hcb_commands *c)
 {
     memset(&c->place, 0, sizeof(c->place));
     memset(&c->sig, 0, sizeof(c->sig));
-    c->more = c->skipping = false;
+    c->more = c->skipping = c->told = false;
     forget_bytes(c);
     return HCB_COMMANDS_RESTARTED;
 }
@@ -359,6 +359,14 @@ static bool is_blank(const struct hcb_line *line)
     return true;
 }
 
+/* Whether this line, which begins at the place, is the long one that an earlier process had. */
+static bool is_told(struct hcb_commands *c, size_t n)
+{
+    bool told = c->told && n > HCB_LINE_BYTES;
+    c->told = false;
+    return told;
+}
+
 static bool hand_out(struct hcb_commands *c, struct hcb_line *line)
 {
     line->too_long = line->n > HCB_LINE_BYTES;
@@ -387,7 +395,10 @@ static bool hand_out_unfinished(struct hcb_commands *c, struct hcb_line *line)
     c->skipping = true;
     c->skipped_to = end;
     c->at = c->bytes.len;
-    return hand_out(c, line);
+    if (!is_told(c, left))
+        return hand_out(c, line);
+    c->more = c->more && end < c->sig.size;
+    return false;
 }
 
 /* The end of the line that begins at the place, for which is read on; NULL: not there. What
@@ -420,7 +431,8 @@ static bool next_line(struct hcb_commands *c, struct hcb_line *line)
         if (is_blank(line))
             continue;
         c->place.count++;
-        return hand_out(c, line);
+        if (!is_told(c, line->n))
+            return hand_out(c, line);
     }
     return false;
 }
@@ -507,6 +519,9 @@ static int skip_to(struct hcb_commands *c, int fd, int64_t size, int64_t offset,
     rc = walk_to(&w, fd, c->path, offset, err);
     if (rc < 0)
         return rc;
+    c->told = rc == 0 && w.line_start == offset && w.at - offset > HCB_LINE_BYTES;
+    if (c->told)
+        return move_place(c, fd, offset, w.lines, w.count, err);
     if (rc == 0)
         return hcb_fail(err, HOTCB_EFORMAT, "%s has no whole line at byte %" PRId64, c->path,
                         offset);

@@ -30,6 +30,7 @@ struct hcb_commands {
     bool skipping;       /* inside a line that is too long to take in; the place is its start */
     int64_t skipped_to;  /* how far its end has been looked for */
     unsigned char skipped[HCB_SHA256_BYTES]; /* the sum of its first bytes */
+    bool told;           /* the line at the place is such a one, and need not be handed out */
     struct hcb_buf bytes;
     size_t at;           /* how far next() has come in bytes */
     int64_t base;        /* the offset of bytes[0] */
@@ -79,7 +80,8 @@ bool hcb_commands_next(struct hcb_commands *c, struct hcb_line *line);
 void hcb_commands_put_back(struct hcb_commands *c, const struct hcb_line *line);
 
 /* Moves the place past the line that begins at `offset` (for a restart: the
- * ledger says that it was answered); nothing to do if it is past it already.
+ * ledger says that it was answered); nothing to do if it is past it already. Of one that is
+ * too long the end need not be there: the place is its start, and it is not handed out again.
  * Errors: EIO, ENOENT, EFORMAT (no whole line there, or not the same file any more). */
 int hcb_commands_skip_to(struct hcb_commands *c, int64_t offset, struct hcb_err *err);
 

@@ -227,6 +227,7 @@ static int skip_answered(struct hotcb *h, int64_t from, int64_t offset)
 {
     struct hcb_err err;
     struct hcb_commands_place place = h->commands.place;
+    h->long_from = from < 0 || from > h->ledger.bytes ? 0 : from;
     if (offset < place.offset)
         return 0;
     int status = hcb_commands_skip_to(&h->commands, offset, &err);
@@ -238,6 +239,7 @@ static int skip_answered(struct hotcb *h, int64_t from, int64_t offset)
     if (status < 0 || !h->resume || from < 0 || from > h->ledger.bytes)
         return 0;
     h->commands.place = place;
+    h->commands.told = false;
     return hcb_redo_plan(h, from, offset, &h->err);
 }
 

@@ -63,6 +63,8 @@ static bool take_line(struct hotcb *h, const struct hcb_line *line)
         return false;
     hcb_op_init(&op);
     if (line->too_long)
+        h->long_from = h->ledger.bytes;
+    if (line->too_long)
         status = hcb_fail(&why, HOTCB_EFORMAT, "longer than %d KiB", HCB_LINE_BYTES >> 10);
     else
         status = hcb_op_parse(line->text, line->n, &op, &why);

@@ -3,10 +3,19 @@
  * before them as in any look, and as it did in the look in which that process died. */
 #include "controller/run.h"
 
+/* What was done before the place is in the state. */
 int hcb_redo_plan(struct hotcb *h, int64_t from, int64_t to, struct hcb_err *err)
 {
     h->redo = (struct hcb_redo){.pending = true, .from = from, .to = to};
-    return hcb_ledger_applied(&h->ledger, from, &h->redo.applied, err);
+    struct hcb_offsets *applied = &h->redo.applied;
+    int status = hcb_ledger_applied(&h->ledger, from, applied, err);
+    size_t known = 0;
+    while (known < applied->n && applied->v[known] < h->commands.place.offset)
+        known++;
+    if (known > 0)
+        memmove(applied->v, applied->v + known, (applied->n - known) * sizeof *applied->v);
+    applied->n -= known;
+    return status;
 }
 
 static void end_redo(struct hotcb *h)

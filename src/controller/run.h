@@ -129,6 +129,8 @@ struct hotcb {
     int64_t by_stat_ns;
 
     struct hcb_redo redo;
+    int64_t long_from;         /* where the ledger's lines about a line begin that is too long, as
+                                  long as the place is before it */
     bool restarting;           /* the command file was replaced, and that is not saved yet */
     struct hcb_names answered; /* commands that are not executed again, while it is read anew */
     int64_t repeated;          /* how many of them came */

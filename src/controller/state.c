@@ -17,11 +17,13 @@ static bool reads_again(const struct hotcb *h)
     return h->restarting || h->answered.n > 0;
 }
 
-/* So much of the ledger is in what is said here: of commands that are to be done again, the
- * next process must learn, too. */
+/* So much of the ledger is in what is said here: of commands that are to be done again, and of
+ * one that the place is still before, the next process must learn, too. */
 static int64_t known_bytes(const struct hotcb *h)
 {
-    return h->redo.pending ? h->redo.from : h->ledger.bytes;
+    if (h->redo.pending)
+        return h->redo.from;
+    return h->commands.skipping || h->commands.told ? h->long_from : h->ledger.bytes;
 }
 
 /* Is within one sector of a disk, so that it is never half there. */

@@ -579,6 +579,96 @@ static void test_answered_in_a_file_that_is_gone(void **state)
     }
 }
 
+/* As by a process that had no memory for the last of what it did again: its state is of the
+ * middle of that, and says where the ledger's lines about all of it begin. */
+static void answered_in_part(struct run *r)
+{
+    static const char key[] = "\"ledger_bytes\":";
+    run_load(r, "a", counter);
+    run_steps(r, 0, 0);
+    char *first = file_read("run/hotcb.state.json");
+    send(SAVED);
+    run_steps(r, 1, 1);
+    char *middle = file_read("run/hotcb.state.json");
+    send("{\"op\":\"set_params\",\"id\":\"a\",\"params\":{\"every\":30,\"label\":1.10}}\n");
+    run_steps(r, 2, 2);
+    memcpy(strstr(middle, key) + strlen(key), strstr(first, key) + strlen(key), 20);
+    scratch_replace(run_path("hotcb.state.json"), middle);
+    free(first);
+    free(middle);
+}
+
+static void test_answered_in_part(void **state)
+{
+    struct run r;
+    (void)state;
+    killed(answered_in_part);
+    run_resume(&r);
+    run_steps(&r, 3, 3);
+    assert_int_equal(run_logged(&r, " 30 1.10 1.0\n"), 1);
+    run_release(&r);
+}
+
+/* ---- a line that is too long --------------------------------------------------------- */
+
+#define LONG (3 * HOTCB_LOOK_BYTES)
+
+static void send_long(const char *end)
+{
+    char *text = malloc(LONG + 1);
+    assert_non_null(text);
+    memset(text, 'x', LONG);
+    text[LONG] = '\0';
+    send("{\"op\":\"enable\",\"id\":\"a\"}\n");
+    send(text);
+    send(end);
+    free(text);
+}
+
+static void long_line(struct run *r)
+{
+    run_steps(r, 0, 0);
+    send_long("\n");
+    run_steps(r, 1, 9);
+}
+
+static void long_line_begun(struct run *r)
+{
+    run_steps(r, 0, 0);
+    send_long("");
+    run_steps(r, 1, 9);
+}
+
+static void long_line_closed(struct run *r)
+{
+    long_line_begun(r);
+    run_close(r);
+}
+
+/* It is answered before its end is there, and not again by the next processes, whether or not
+ * that has come by then. */
+static void test_long_line(void **state)
+{
+    static void (*const ways[])(struct run *) = {long_line, long_line_begun, long_line_closed};
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        struct run r;
+        unlink(run_path("hotcb.commands.jsonl"));
+        unlink(run_path("hotcb.applied.jsonl"));
+        unlink(run_path("hotcb.state.json"));
+        killed(ways[i % 3]);
+        for (int again = 0; again < 3; again++) {
+            (i < 3 ? run_start : run_resume)(&r);
+            if (again == 1)
+                send("\n{\"op\":\"disable\",\"id\":\"b\"}\n");
+            run_steps(&r, 10, 19);
+            assert_int_equal(run_logged(&r, "no whole line"), 0);
+            run_release(&r);
+        }
+        assert_string_equal(run_ledger(), "enable a rejected|? - rejected|disable b rejected");
+    }
+}
+
 /* ---- there and back within one look -------------------------------------------------- */
 
 #define WANTS(every) \
@@ -673,6 +763,8 @@ int main(void)
         WITH_SCRATCH(test_answered_last),
         WITH_SCRATCH(test_answered_before_the_host),
         WITH_SCRATCH(test_answered_in_a_file_that_is_gone),
+        WITH_SCRATCH(test_answered_in_part),
+        WITH_SCRATCH(test_long_line),
         WITH_SCRATCH(test_undone),
         WITH_SCRATCH(test_refused),
     };

@@ -35,7 +35,7 @@ struct hcb_callback {
     enum hcb_origin origin;
     struct hcb_value init, set; /* maps: of the load; set since */
     struct hcb_value saved;     /* what save() gave at the last checkpoint; or null */
-    bool resumed;               /* from an earlier process: what does not fit is left out */
+    bool resumed;               /* it ran in an earlier process: what does not fit is left out */
     struct hcb_value limits_given;
     struct hcb_limits limits;
 

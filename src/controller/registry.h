@@ -31,8 +31,8 @@ void hcb_registry_apply(struct hcb_registry *r, const struct hcb_op *op,
 /* Room for so many more callbacks. */
 bool hcb_registry_reserve(struct hcb_registry *r, size_t more);
 
-/* Loads a callback that is not there yet and was there before; what does not load is
- * listed as failed. Takes over cb, which needs no memory where there is room. */
+/* Loads a callback that was there before; what does not load is listed as failed, or waits
+ * behind the one of that id. Takes over cb, which needs no memory where there is room. */
 void hcb_registry_adopt(struct hcb_registry *r, struct hcb_callback *cb,
                         struct hcb_outcome *outcome);
 

@@ -86,7 +86,7 @@ static enum hcb_origin origin_of(const struct hcb_value *entry)
 static int inherit(struct hcb_callback *cb, const struct hcb_value *entry, struct hcb_log *log)
 {
     cb->origin = origin_of(entry);
-    cb->resumed = true;
+    cb->resumed = hcb_map_bool(entry, "loaded", true);
     cb->calls = hcb_map_int(entry, "calls", 0);
     cb->failed_calls = hcb_map_int(entry, "failures", 0);
     int status = read_part(entry, "saved", &cb->saved);
@@ -188,10 +188,23 @@ static int starve(struct hotcb *h)
     return 0;
 }
 
+/* What waits behind a callback follows it. */
+static size_t count_ids(const struct hcb_value *list)
+{
+    const char *before = "";
+    size_t n = 0;
+    for (size_t i = 0; list && i < list->u.list.n; i++) {
+        const char *id = hcb_map_text(&list->u.list.v[i], "id", "");
+        n += strcmp(id, before) != 0;
+        before = id;
+    }
+    return n;
+}
+
 int hcb_resume(struct hotcb *h)
 {
     const struct hcb_value *list = entries(h);
-    size_t n = list ? list->u.list.n : 0;
+    size_t n = list ? list->u.list.n : 0, ids = count_ids(list);
     if (h->before.type != HCB_MAP) {
         h->resume = false;
         return 0;
@@ -203,7 +216,7 @@ int hcb_resume(struct hotcb *h)
     }
     h->resume = h->starved = false;
     hcb_log(&h->log, HOTCB_INFO, NULL, "resuming run %s: %zu callback%s",
-            hcb_map_text(&h->before, "run", "?"), n, n == 1 ? "" : "s");
+            hcb_map_text(&h->before, "run", "?"), ids, ids == 1 ? "" : "s");
     for (size_t i = 0; i < n; i++)
         resume_entry(h, &all[i]);
     release_all(all, n);

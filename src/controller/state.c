@@ -66,12 +66,6 @@ static void put_exact(struct hcb_buf *b, const char *key, const struct hcb_value
     hcb_buf_release(&text);
 }
 
-/* What YAML wants in the place of a callback outlives it. */
-static struct hcb_callback *wanted(struct hcb_callback *cb)
-{
-    return cb->heir ? cb->heir : cb;
-}
-
 /* But for its counters, which follow. */
 static void put_entry(struct hcb_buf *b, const struct hcb_callback *cb)
 {
@@ -83,6 +77,7 @@ static void put_entry(struct hcb_buf *b, const struct hcb_callback *cb)
     put_exact(b, "init", &cb->init);
     put_exact(b, "params", &cb->set);
     hcb_json_put_value(b, "limits", &cb->limits_given);
+    hcb_json_put_bool(b, "loaded", cb->script || cb->resumed);
     put_exact(b, "saved", &cb->saved);
 }
 
@@ -128,6 +123,7 @@ static void put_config(struct hcb_buf *b, const struct hotcb *h)
     hcb_value_release(&read);
 }
 
+/* What waits behind a callback follows it, with the same id. */
 static void put_all(struct hcb_buf *b, const struct hotcb *h)
 {
     put_place(b, h);
@@ -142,7 +138,8 @@ static void put_all(struct hcb_buf *b, const struct hotcb *h)
     hcb_json_key(b, "registry");
     hcb_json_open(b, '[');
     for (size_t i = 0; i < h->registry.n; i++)
-        put_callback(b, wanted(h->registry.v[i]));
+        for (struct hcb_callback *cb = h->registry.v[i]; cb; cb = cb->heir)
+            put_callback(b, cb);
     hcb_json_close(b, ']');
     hcb_json_key(b, "timers");
     hcb_json_open(b, '[');
@@ -198,7 +195,8 @@ static bool has_changed(struct hotcb *h)
 {
     bool changed = h->state.due || h->registry.relisted || h->registry.world.saved;
     for (size_t i = 0; i < h->registry.n; i++)
-        changed |= renew(&h->text, wanted(h->registry.v[i]));
+        for (struct hcb_callback *cb = h->registry.v[i]; cb; cb = cb->heir)
+            changed |= renew(&h->text, cb);
     return changed;
 }
 

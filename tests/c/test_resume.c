@@ -699,6 +699,49 @@ static void test_undone(void **state)
     run_release(&r);
 }
 
+/* ---- what does not load yet ------------------------------------------------------------ */
+
+#define TWO(a, b) "callbacks: {a: {target: {kind: lua_file, path: " a "}}, b: {target: {kind: " \
+                  "lua_file, path: b.lua}, params: {every: " b "}}}"
+
+static void waiting(struct run *r)
+{
+    run_script("a", counter);
+    run_script("b", counter);
+    scratch_write(run_path("hotcb.yaml"), TWO("a.lua", "many"));
+    run_steps(r, 0, 1);
+    run_must(r, "{'op':'set_params','id':'a','params':{'every':20}}");
+    scratch_replace(run_path("hotcb.yaml"), TWO("c.lua", "many"));
+    run_steps(r, 2, 2);
+    run_must(r, "{'op':'set_params','id':'a','params':{'every':30}}");
+}
+
+/* Another target that does not load waits behind the version that runs, with its values; and a
+ * callback that never loaded is as strict with its own as before. */
+static void test_waiting(void **state)
+{
+    struct run r;
+    (void)state;
+    killed(waiting);
+    for (int again = 0; again < 2; again++) {
+        run_resume(&r);
+        run_steps(&r, 3, 4);
+        assert_int_equal(run_logged(&r, "-: resuming run "), 1);
+        assert_int_equal(run_logged(&r, ": 2 callbacks\n"), 1);
+        run_expect_state(&r, "a", "on", true);
+        run_expect_state(&r, "b", "FAILED", true);
+        const struct hcb_value *params = hcb_map_get(run_callback(&r, "a"), "params");
+        assert_int_equal(hcb_map_int(params, "every", 0), 30);
+        assert_non_null(strstr(hcb_map_text(run_callback(&r, "a"), "pending", ""), "c.lua"));
+        run_release(&r);
+    }
+    run_resume(&r);
+    run_script("c", counter);
+    run_steps(&r, 5, 6);
+    assert_non_null(strstr(hcb_map_text(run_callback(&r, "a"), "path", ""), "c.lua"));
+    run_release(&r);
+}
+
 /* ---- what hotcb.yaml said in vain -------------------------------------------------------- */
 
 static void refused(struct run *r)
@@ -766,6 +809,7 @@ int main(void)
         WITH_SCRATCH(test_answered_in_part),
         WITH_SCRATCH(test_long_line),
         WITH_SCRATCH(test_undone),
+        WITH_SCRATCH(test_waiting),
         WITH_SCRATCH(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

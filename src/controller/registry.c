@@ -241,7 +241,7 @@ static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
                          const struct hcb_op *op, struct hcb_outcome *out)
 {
     struct hcb_value before = {0};
-    struct hcb_fault fault;
+    struct hcb_fault fault, was = *hcb_callback_fault(cb);
     if (!hcb_value_copy(&before, &cb->set)) {
         hcb_fail_nomem(&out->err);
         return;
@@ -258,7 +258,7 @@ static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
         if (!out->wanted) {
             hcb_value_release(&cb->set);
             cb->set = before;
-            hcb_callback_touch(cb);
+            hcb_callback_keep_fault(cb, &was);
             memset(&before, 0, sizeof before);
         }
     }
@@ -338,7 +338,7 @@ static void limit_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
 {
     struct hcb_value given = {0};
     struct hcb_limits before = cb->limits;
-    struct hcb_fault fault;
+    struct hcb_fault fault, was = *hcb_callback_fault(cb);
     if (!hcb_value_copy(&given, &cb->limits_given)) {
         hcb_fail_nomem(&out->err);
         return;
@@ -356,7 +356,7 @@ static void limit_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
             cb->limits = before;
             hcb_value_release(&cb->limits_given);
             cb->limits_given = given;
-            hcb_callback_touch(cb);
+            hcb_callback_keep_fault(cb, &was);
             return;
         }
     }

@@ -46,6 +46,7 @@ static char *settled(struct run *r)
     const struct hcb_value *cb = run_callback(r, "a");
     struct hcb_buf b = {0};
     assert_non_null(cb);
+    hcb_buf_printf(&b, "%s\n", hcb_map_text(hcb_map_get(cb, "error"), "message", "fine"));
     for (size_t i = 0; i < COUNT(keys); i++) {
         hcb_buf_printf(&b, "%s ", keys[i]);
         hcb_json_value(&b, hcb_map_get(cb, keys[i]));
@@ -85,13 +86,13 @@ static void test_refused_is_not_kept(void **state)
     struct run r;
     (void)state;
     run_start(&r);
-    run_script("a", "no Lua");
-    scratch_replace(run_path("hotcb.yaml"), WANTS("a.lua", ""));
+    run_script("a", GOOD("A"));
+    scratch_replace(run_path("hotcb.yaml"), WANTS("a.lua", ", params: { n: -1 }"));
     run_steps(&r, 0, 0);
     char *before = settled(&r);
     assert_int_equal(run_command(&r, "{'op':'set_limits','id':'a','limits':{'time_ms':77}}"),
                      HOTCB_EREFUSED);
-    assert_int_equal(run_command(&r, "{'op':'set_params','id':'a','params':{'n':7}}"),
+    assert_int_equal(run_command(&r, "{'op':'set_params','id':'a','params':{'n':-7}}"),
                      HOTCB_EREFUSED);
     char *after = settled(&r);
     assert_string_equal(before, after);

@@ -123,7 +123,16 @@ static void say_repeated(struct hotcb *h)
         hcb_log(&h->log, HOTCB_INFO, NULL, "%lld commands in it were answered before and are not "
                 "executed again", (long long)h->repeated);
     h->repeated = 0;
+}
+
+/* Once the file stays as it is: one that is written anew in place comes in pieces. */
+static void forget_answered(struct hotcb *h, int64_t now_ns)
+{
+    const struct hcb_commands *c = &h->commands;
+    if (h->answered.n == 0 || c->more || c->place.offset == 0 || now_ns < c->settle_until_ns)
+        return;
     hcb_names_release(&h->answered);
+    h->changed = true;
 }
 
 /* Who writes by hand may forget the newline, and would wait for ever. */
@@ -236,6 +245,7 @@ static void come_back(struct hotcb *h, const struct hcb_sig *sig)
     check_spools(h);
     h->dir_sig = *sig;
     h->lost = false;
+    h->restarting |= h->commands.place.offset == 0; /* a file that is read from its beginning */
     h->changed = true;
     hcb_log(&h->log, HOTCB_WARN, NULL, "%s is there again: looking and writing go on", h->dir.dir);
 }
@@ -355,6 +365,7 @@ static int take_in(struct hotcb *h, int64_t now_ns)
     if (h->rounds.cut)
         return n;
     n += hcb_look_config(h);
+    forget_answered(h, now_ns);
     return h->taking.pending ? n : n + look_commands(h, now_ns);
 }
 

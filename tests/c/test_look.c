@@ -166,6 +166,28 @@ static void test_rewritten_commands(void **state)
     run_release(&r);
 }
 
+/* One that is written anew in place, and is looked at meanwhile, repeats them in pieces. */
+static void test_rewritten_in_pieces(void **state)
+{
+    struct run r;
+    (void)state;
+    start_two(&r);
+    for (int again = 0; again < 2; again++) {
+        scratch_write(run_path("hotcb.commands.jsonl"), "");
+        run_steps(&r, 1, 2);
+        for (int i = 0; i < 4; i++) {
+            char text[100];
+            snprintf(text, sizeof(text), "{\"op\":\"enable\",\"id\":\"a\",\"cmd\":\"c%d\"}\n", i);
+            scratch_append(run_path("hotcb.commands.jsonl"), text);
+            run_steps(&r, 3, 4);
+        }
+    }
+    char *ledger = file_read("run/hotcb.applied.jsonl");
+    assert_int_equal(count_of(ledger, "\"cmd\""), 4);
+    free(ledger);
+    run_release(&r);
+}
+
 /* As long as it cannot be saved that the file begins anew, nothing of it is taken in. */
 static void test_restart_that_cannot_be_saved(void **state)
 {
@@ -220,6 +242,7 @@ int main(void)
         WITH_SCRATCH(test_limits_of_what_did_not_load),
         WITH_SCRATCH(test_lock_is_kept),
         WITH_SCRATCH(test_rewritten_commands),
+        WITH_SCRATCH(test_rewritten_in_pieces),
         WITH_SCRATCH(test_restart_that_cannot_be_saved),
         WITH_SCRATCH(test_file_size_limit),
     };

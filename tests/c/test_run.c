@@ -645,6 +645,27 @@ static void test_lost_directory(void **state)
     run_release(&r);
 }
 
+/* Another directory was there for a while, with no commands: ours were answered all the same. */
+static void test_lost_and_found(void **state)
+{
+    struct run r;
+    (void)state;
+    run_start(&r);
+    send_line("{\"op\":\"enable\",\"id\":\"a\",\"cmd\":\"c1\"}\n");
+    run_steps(&r, 1, 2);
+    assert_int_equal(rename(run_path(""), scratch("away")), 0);
+    run_steps(&r, 3, 4);
+    mkdir(r.dir, 0777);
+    run_steps(&r, 5, 6);
+    assert_int_equal(rename(run_path(""), scratch("other")), 0);
+    run_steps(&r, 7, 8);
+    assert_int_equal(rename(scratch("away"), r.dir), 0);
+    send_line("{\"op\":\"disable\",\"id\":\"a\",\"cmd\":\"c2\"}\n");
+    run_steps(&r, 9, 10);
+    assert_string_equal(run_ledger(), "enable a rejected|disable a rejected");
+    run_release(&r);
+}
+
 static void test_closed_while_lost(void **state)
 {
     struct run r;
@@ -682,6 +703,7 @@ int main(void)
         WITH_SCRATCH(test_ledger_in_trouble),
         WITH_SCRATCH(test_fork),
         WITH_SCRATCH(test_lost_directory),
+        WITH_SCRATCH(test_lost_and_found),
         WITH_SCRATCH(test_closed_while_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,14 +201,22 @@ static size_t count_ids(const struct hcb_value *list)
     return n;
 }
 
+/* Where there was a process before, that is not what was asked for. */
+static int resume_nothing(struct hotcb *h)
+{
+    h->resume = false;
+    if (h->ledger.seq > 0)
+        hcb_log(&h->log, HOTCB_WARN, NULL, "nothing is resumed: %s is missing or damaged; what "
+                "commands had changed is not done again", h->dir.state);
+    return 0;
+}
+
 int hcb_resume(struct hotcb *h)
 {
     const struct hcb_value *list = entries(h);
     size_t n = list ? list->u.list.n : 0, ids = count_ids(list);
-    if (h->before.type != HCB_MAP) {
-        h->resume = false;
-        return 0;
-    }
+    if (h->before.type != HCB_MAP)
+        return resume_nothing(h);
     struct revived *all = revive_all(h, list, n);
     if (!all || resume_config(h) == HOTCB_ENOMEM) {
         release_all(all, n);

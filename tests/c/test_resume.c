@@ -395,7 +395,26 @@ static void test_resume_from_nothing(void **state)
         run_steps(&r, 0, 1);
         char *list = hotcb_list(r.h);
         assert_string_equal(list, "[]");
+        assert_int_equal(run_logged(&r, "nothing is resumed"), 0);
         hotcb_free(list);
+        run_release(&r);
+    }
+}
+
+/* Where there was something to resume, that is said. */
+static void test_resume_in_vain(void **state)
+{
+    static const char *const states[] = {NULL, "", "{\"format\":1,", "[]"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+        struct run r;
+        killed(first_by_command);
+        unlink(run_path("hotcb.state.json"));
+        if (states[i])
+            scratch_write(run_path("hotcb.state.json"), states[i]);
+        run_resume(&r);
+        run_steps(&r, 4, 5);
+        assert_int_equal(run_logged(&r, "-: nothing is resumed: "), 1);
         run_release(&r);
     }
 }
@@ -801,6 +820,7 @@ int main(void)
         WITH_SCRATCH(test_resume_amid_yaml),
         WITH_SCRATCH(test_resume_with_other_files),
         WITH_SCRATCH(test_resume_from_nothing),
+        WITH_SCRATCH(test_resume_in_vain),
         WITH_SCRATCH(test_edited_commands),
         WITH_SCRATCH(test_edited_behind_the_state),
         WITH_SCRATCH(test_answered_last),

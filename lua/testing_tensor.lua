@@ -177,7 +177,7 @@ end
 
 local function is_finite(x) return x == x and math.abs(x) ~= math.huge end
 
-local nan = 0 / 0
+local nan = -(0 / 0) -- as the host's, which is printed without a sign
 
 local function count_elements(values)
   local s, finite = { n = #values, nan = 0, inf = 0, zeros = 0, min = nan, max = nan }, {}
@@ -197,7 +197,7 @@ local function stats_of(t)
   local s, finite = count_elements(values_of(t))
   local sum, spread, squares = 0.0, 0.0, 0.0
   for _, x in ipairs(finite) do sum, squares = sum + x, squares + (x + 0.0) ^ 2 end
-  s.mean = #finite > 0 and sum / #finite or nan
+  s.mean = s.min == s.max and s.min + 0.0 or #finite > 0 and sum / #finite or nan
   for _, x in ipairs(finite) do spread = spread + (x - s.mean) ^ 2 end
   s.std, s.l2 = #finite > 0 and (spread / #finite) ^ 0.5 or nan, squares ^ 0.5
   return s
@@ -215,6 +215,16 @@ local function edges_of(lo, hi, bins)
   local edges = {}
   for i = 0, bins do edges[i + 1] = i == bins and hi or lo + (hi - lo) * i / bins end
   return edges
+end
+
+-- Which bin x is in: the edges decide, whatever rounding makes of a quotient.
+local function bin_of(edges, x)
+  local low, high = 1, #edges
+  while high - low > 1 do
+    local middle = (low + high) // 2
+    if edges[middle] <= x then low = middle else high = middle end
+  end
+  return low
 end
 
 local methods = {}
@@ -254,15 +264,15 @@ function methods.histogram(view, bins, lo, hi)
   end
   local t = self_of(view)
   if not given then lo, hi = range_of(t) end
-  local counts = {}
+  local counts, edges = {}, edges_of(lo, hi, bins)
   for i = 1, bins do counts[i] = 0 end
   for _, x in ipairs(values_of(t)) do
     if x >= lo and x <= hi then
-      local i = math.min(math.floor((x - lo) / (hi - lo) * bins), bins - 1) + 1
+      local i = bin_of(edges, x)
       counts[i] = counts[i] + 1
     end
   end
-  return counts, edges_of(lo, hi, bins)
+  return counts, edges
 end
 
 function methods.get(view, ...)

@@ -17,6 +17,8 @@ end
 
 -- What is shown by `body` of the tensor t.
 local t = tensor { { 1, 2, 3 }, { 4, 5, 6 } }
+local up_to_49 = {}
+for i = 0, 49 do up_to_49[i + 1] = i end
 local rows = {
   { "t, #t, t:numel(), t:dtype()", t, "f32[2,3] 2 6 f32" },
   { "type(t), getmetatable(t), t.x, t == env.t", t, "userdata false nil false" },
@@ -39,6 +41,12 @@ local rows = {
   { "table.concat(t:histogram(2, 1, 3), ',')", tensor { 0, 1, 2, 3, 4 }, "1,2" },
   { "table.concat(select(2, t:histogram(2)), ',')", tensor { 5, 5 }, "4.5,5.0,5.5" },
   { "table.concat(select(2, t:histogram(2)), ',')", tensor { nan }, "0.0,0.5,1.0" },
+  { "('%g %g %g'):format(t:stats().mean, t:stats().min, t:norm())", tensor { nan }, "nan nan nan" },
+  { "t:stats().std, t:stats().mean == 1.1", tensor({ 1.1, 1.1, 1.1 }, { dtype = "f64" }),
+    "0.0 true" },
+  { "table.concat((t:histogram(49)))", tensor(up_to_49, { dtype = "u8" }), ("1"):rep(48) .. "2" },
+  { "table.concat((t:histogram(100, 0, 1))):find('1')", tensor({ 0.29 }, { dtype = "f64" }),
+    "30 30" },
   { "#t:histogram(), #select(2, t:histogram())", t, "30 31" },
 }
 

@@ -193,13 +193,20 @@ local function count_elements(values)
   return s, finite
 end
 
+-- By parts of this, squares are numbers that can be held.
+local function unit_of(s)
+  local most = math.max(0.0, 0.0 - s.min, s.max + 0.0)
+  return most > 0 and (most < 1e-140 or most > 1e140) and most or 1.0
+end
+
 local function stats_of(t)
   local s, finite = count_elements(values_of(t))
-  local sum, spread, squares = 0.0, 0.0, 0.0
-  for _, x in ipairs(finite) do sum, squares = sum + x, squares + (x + 0.0) ^ 2 end
-  s.mean = s.min == s.max and s.min + 0.0 or #finite > 0 and sum / #finite or nan
-  for _, x in ipairs(finite) do spread = spread + (x - s.mean) ^ 2 end
-  s.std, s.l2 = #finite > 0 and (spread / #finite) ^ 0.5 or nan, squares ^ 0.5
+  local unit, sum, spread, squares = unit_of(s), 0.0, 0.0, 0.0
+  for _, x in ipairs(finite) do sum, squares = sum + x / unit, squares + (x / unit) ^ 2 end
+  local mean = s.min == s.max and s.min / unit or #finite > 0 and sum / #finite or nan
+  for _, x in ipairs(finite) do spread = spread + (x / unit - mean) ^ 2 end
+  s.mean, s.std = mean * unit, #finite > 0 and (spread / #finite) ^ 0.5 * unit or nan
+  s.l2 = squares ^ 0.5 * unit
   return s
 end
 

@@ -17,14 +17,14 @@ local GradStats = {
 -- One pass over it, and a second one for the norm of order 1.
 local function measure(grad, p)
   local s = grad:stats()
-  local max_abs = s.inf > 0 and math.huge or math.max(0, -s.min, s.max)
+  local max_abs = s.inf > 0 and math.huge or math.max(0, 0.0 - s.min, s.max)
   local norm = p == 1 and grad:norm(1) or p == 2 and s.inf == 0 and s.l2 or max_abs
   return s.nan > 0 and 0 / 0 or norm, max_abs, s.nan + s.inf
 end
 
-local function combine(a, b, p)
-  if p == math.huge then return (b > a or b ~= b) and b or a end
-  return (a ^ p + b ^ p) ^ (1 / p)
+local function combine(a, b, p) -- by parts of the larger one, whose square may be no number
+  local m = (b > a or b ~= b) and b or a
+  return m > 0 and m < math.huge and m * ((a / m) ^ p + (b / m) ^ p) ^ (1 / p) or m
 end
 
 function GradStats:say(env, what, suffix, norm, max_abs, more)

@@ -11,7 +11,7 @@ local function step(event, at, grads)
   return { event, { step = at, grads = grads, model = model } }
 end
 
-local long = ("g"):rep(249)
+local long, f64 = ("g"):rep(249), { dtype = "f64" }
 local small = { { "b", tensor { 3, -4 } }, { "a", tensor { { 0, 12 } } } }
 
 local function line(event, at, norm, max_abs, grads, bad)
@@ -53,6 +53,15 @@ describe("grad_stats", function()
       function(cb) cb:set("norm_type=1") end, step("grads_ready", 200, { a = tensor { -inf } }),
       lines = { line("grads_ready", 0, "inf", "inf", "1/3", 1),
                 line("grads_ready", 200, "inf", "inf", "1/3", 1) } },
+    { "of a size whose squares no number can hold", init = { every = 1 },
+      step("grads_ready", 0, { a = tensor({ 3e200 }, f64), b = tensor({ -4e200 }, f64) }),
+      step("grads_ready", 1, { a = tensor({ 3e-200 }, f64), b = tensor({ -4e-200 }, f64) }),
+      step("grads_ready", 2, { a = tensor { inf }, b = tensor { nan } }),
+      step("grads_ready", 3, { a = tensor({ math.mininteger, 5 }, { dtype = "i64" }) }),
+      lines = { line("grads_ready", 0, "5e+200", "4e+200", "2/3", 0),
+                line("grads_ready", 1, "5e-200", "4e-200", "2/3", 0),
+                line("grads_ready", 2, "nan", "inf", "2/3", 2),
+                line("grads_ready", 3, "9.223e+18", "9.223e+18", "1/3", 0) } },
     { "has 0 for empty ones", step("grads_ready", 0, { a = tensor({}, { shape = { 0, 3 } }) }),
       lines = { line("grads_ready", 0, 0, 0, "1/3", 0) } },
     { "looks after the update where there is nothing before it", init = { every = 1 },

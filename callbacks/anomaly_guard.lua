@@ -11,16 +11,15 @@ local AnomalyGuard = {
     { "disable_after_trigger", false, help = "one alert, then off; `hotcb enable` watches again" },
   },
   events = { "grads_ready", "train_step_end", "val_step_end" },
-  crossed = {}, -- the multiple of every that was last seen, by event
+  seen = {}, -- the last step, by event
 }
 
 -- With every=1 each call counts, also where the step stays the same, as in a validation.
 local function is_due(self, event, step)
-  local every = self.every
+  local every, before = self.every, self.seen[event]
+  self.seen[event] = step
   if every <= 1 or not step then return every > 0 end
-  local now, before = step // every, self.crossed[event] or (step - 1) // every
-  self.crossed[event] = now
-  return now ~= before
+  return step // every ~= (before or step - 1) // every
 end
 
 -- What is wrong with a value, or nil.

@@ -139,11 +139,14 @@ end
 ---@return integer width
 ---@return integer height
 function util.mosaic(tiles, columns)
-  local n, across, lines = #tiles[1], math.min(columns, #tiles), {}
+  local n, lines = #tiles[1], {}
   local side = math.floor(n ^ 0.5 + 0.5)
   if side * side ~= n then error(("%d pixels are no square"):format(n), 2) end
   local step, blank = side + 1, ("\0"):rep(side + 1)
-  local down = math.min((#tiles + across - 1) // across, (1 << 20) // (across * step * step))
+  local room = (1 << 20) // (step * step) -- tiles
+  if room == 0 then error(("%d by %d pixels leave no room for lines"):format(side, side), 2) end
+  local across = math.min(columns, #tiles, room)
+  local down = math.min((#tiles + across - 1) // across, room // across)
   for at = 0, down * step * across - 1 do -- each line of each tile, as they lie in the picture
     local y, tile = at // across % step, tiles[at // (across * step) * across + at % across + 1]
     lines[at + 1] = tile and y < side and tile:sub(y * side + 1, y * side + side) .. "\0" or blank

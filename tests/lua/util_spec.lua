@@ -107,6 +107,18 @@ describe("util", function()
     { { "a", "b", "c" }, 2, "a.b.|....|c...|....", 4, 4 },
     { large, 2, nil, 602, 1505 }, -- as much as a picture may be
   }
+  it("lays no more side by side than a picture has room for", function()
+    local lines = run("local tiles = {} for i = 1, 20 do tiles[i] = ('x'):rep(256 * 256) end "
+      .. "local pixels, w, h = util.mosaic(tiles, 16) print(#pixels, w, h)")
+    assert.same({ ("%d %d %d"):format(15 * 257 * 257, 15 * 257, 257) }, lines)
+  end)
+
+  it("says what is too large to be laid out", function()
+    local lines = run("print(select(2, pcall(util.mosaic, { ('x'):rep(1 << 20) }, 1)))")
+    assert.equal(1, #lines)
+    assert.matches("1024 by 1024 pixels leave no room for lines$", lines[1])
+  end)
+
   for i, row in ipairs(pictures) do
     it("lays tiles out, row " .. i, function()
       local cb = testing.script("local util = require 'hotcb.util' local T = { params = { "

@@ -27,7 +27,7 @@ function DeadUnits:handle(event, env)
     local units = util.is_tensor(value) and value:shape()[2]
     if units and value:numel() > 0 then
       local dead = count_dead(value, units)
-      hotcb.scalar("dead_units/" .. name, dead / units)
+      util.log_scalar(env, "dead_units/" .. name, dead / units) -- not where it is too long a key
       hotcb.log(dead / units > self.warn_above and "warn" or "info",
         "[%s] dead units in %s at step %d: %d of %d (%.1f %%)", self.id, name, env.step or 0, dead,
         units, 100 * dead / units)

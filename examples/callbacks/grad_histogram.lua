@@ -19,7 +19,7 @@ function GradHistogram:handle(event, env)
   local n = 0
   for name, grad in pairs(env.grads) do
     if util.is_tensor(grad) and name:find(self.only, 1, true) then
-      hotcb.histogram("grads/" .. name, grad:histogram(self.bins))
+      hotcb.histogram("grads/" .. name:sub(-244), grad:histogram(self.bins)) -- 250 bytes at most
       n = n + 1
     end
   end

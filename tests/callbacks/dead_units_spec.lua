@@ -3,6 +3,7 @@ local pack = require "support.pack"
 local tensor = require("hotcb.testing").tensor
 
 local path = "examples/callbacks/dead_units.lua"
+local long = ("u"):rep(240)
 local half = { step = 0, ["outputs.layers.0"] = tensor { { 0, 1, 0, 0 }, { 0, 0, 2, 0 } } }
 
 describe("dead_units", function()
@@ -22,6 +23,10 @@ describe("dead_units", function()
       lines = { "[x] dead units in outputs.conv at step 0: 1 of 2 (50.0 %)",
                 "[x] dead units in outputs.nan at step 0: 1 of 2 (50.0 %)" },
       scalars = { ["dead_units/outputs.conv"] = 0.5, ["dead_units/outputs.nan"] = 0.5 } },
+    { "has no scalar where the name is too long for one", init = { path = "outputs" },
+      { "train_step_end", { step = 0, outputs = { { long, tensor { { 0, 1 } } } } } },
+      lines = { "[x] dead units in outputs." .. long .. " at step 0: 1 of 2 (50.0 %)" },
+      scalars = {} },
     { "says that nothing is there", { "train_step_end", { step = 0 } },
       lines = { "[x] no activations at outputs.layers.0" }, scalars = {} },
     { "takes new values at once", { "train_step_end", { step = 1 } },

@@ -2,6 +2,7 @@
 local pack = require "support.pack"
 local tensor = require("hotcb.testing").tensor
 
+local long = ("g"):rep(242)
 local path = "examples/callbacks/grad_histogram.lua"
 local grads = { { "w", tensor { { 0, 1 }, { 3, 4 } } }, { "b", tensor { 0 / 0, 2 } }, { "n", 1 } }
 
@@ -31,6 +32,9 @@ describe("grad_histogram", function()
     { "looks after the update where there is nothing before it", init = { every = 1 },
       { "grads_ready", { step = 0 } }, { "train_step_end", { step = 0, grads = grads } },
       lines = { "[x] 2 histograms of gradients at step 0" } },
+    { "has the end of a name that is too long for a key",
+      { "grads_ready", { step = 0, grads = { ["xxx" .. long] = tensor { 1 } } } },
+      function(cb) assert.same({ "grads/xx" .. long .. "@0" }, keys(cb)) end },
     { "takes new values at once", { "grads_ready", { step = 1, grads = grads } },
       function(cb) cb:set("every=2", "bins=3", "only=w") end,
       { "grads_ready", { step = 2, grads = grads } },

@@ -112,6 +112,7 @@ void hcb_spool_reopen(struct hcb_spool *s)
     open_file(s, NULL); /* if it fails, the next write tries again and reports it */
 }
 
+/* Of a file that somebody has removed nothing is left to become the old part. */
 static int rotate(struct hcb_spool *s, struct hcb_err *err)
 {
     char old[PATH_MAX];
@@ -120,10 +121,10 @@ static int rotate(struct hcb_spool *s, struct hcb_err *err)
         errno = ENAMETOOLONG;
     else if (rename(s->path, old) == 0)
         n = 0;
-    if (n != 0)
+    if (n != 0 && errno != ENOENT)
         return hcb_fail_errno(err, "rename %s to %s.1", s->path, s->path);
-    s->dropped += s->old_lines;
-    s->old_lines = s->lines;
+    s->dropped += n == 0 ? s->old_lines : 0;
+    s->old_lines = n == 0 ? s->lines : s->old_lines;
     s->lines = 0;
     close_file(s);
     return open_file(s, err);

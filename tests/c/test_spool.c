@@ -134,6 +134,26 @@ static void test_a_directory_that_goes_and_comes(void **state)
     hcb_spool_close(&s);
 }
 
+/* Here when a part is full, before a look could have told of it. */
+static void test_a_file_that_goes(void **state)
+{
+    (void)state;
+    struct hcb_spool s;
+    assert_int_equal(hcb_spool_open(&s, scratch("log"), 28, NULL), 0);
+    for (int i = 1; i <= 4; i++)
+        hcb_spool_write(&s, "line 1\n", 7, NULL);
+    unlink(scratch("log"));
+    assert_int_equal(hcb_spool_write(&s, "line 5\n", 7, NULL), 0);
+    assert_false(s.trouble);
+    assert_int_equal(s.dropped, 0);
+    assert_file("log", "line 5\n");
+    assert_file("log.1", "line 1\nline 1\n");
+    hcb_spool_write(&s, "line 6\nline 7\n", 14, NULL);
+    assert_int_equal(s.dropped, 2);
+    assert_file("log.1", "line 5\nline 6\n");
+    hcb_spool_close(&s);
+}
+
 static void test_links_are_refused(void **state)
 {
     (void)state;
@@ -326,6 +346,7 @@ int main(void)
         WITH_SCRATCH(test_what_is_there_is_kept),
         WITH_SCRATCH(test_what_is_there_is_too_large),
         WITH_SCRATCH(test_a_directory_that_goes_and_comes),
+        WITH_SCRATCH(test_a_file_that_goes),
         WITH_SCRATCH(test_links_are_refused),
         WITH_SCRATCH(test_a_full_disk),
         WITH_SCRATCH(test_a_batch_on_a_full_disk),

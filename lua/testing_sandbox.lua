@@ -69,12 +69,15 @@ local function line_of(name, fmt, ...)
   return line
 end
 
-local function queue_log(cb, level, name, ...)
-  if select("#", ...) == 0 then bad_argument(1, name, "value expected", 1) end
-  local line = line_of(name, ...)
+local function queue_line(cb, level, line)
   local kept = text.cut(line, LINE_BYTES)
   if #kept < #line then line = ("%s... (%d bytes)"):format(kept, #line) end
   queue(cb, { kind = "log", level = level, text = line }, #kept)
+end
+
+local function queue_log(cb, level, name, ...)
+  if select("#", ...) == 0 then bad_argument(1, name, "value expected", 1) end
+  queue_line(cb, level, line_of(name, ...))
 end
 
 local function fault_of_artifact(name)
@@ -352,8 +355,7 @@ local function new_globals(cb)
   function globals.print(...)
     local words = table.pack(...)
     for i = 1, words.n do words[i] = tostring(words[i]) end
-    local line = table.concat(words, " ")
-    queue(cb, { kind = "log", level = "info", text = line }, #line)
+    queue_line(cb, "info", table.concat(words, " "))
   end
   return globals
 end

@@ -218,6 +218,13 @@ describe("what it asks for", function()
     assert.same({ 1024, 976, "s" }, { #cb.scalars, cb.dropped, cb.stop_reason })
   end)
 
+  it("has lines of 4096 bytes at most of print, too", function()
+    local cb = handler("print(('y'):rep(300000), 'z') print('last')")
+    cb:step(0)
+    assert.same({ ("y"):rep(4096) .. "... (300002 bytes)", "last", 0 },
+                { cb.lines[1], cb.lines[2], cb.dropped })
+  end)
+
   it("has lines of 4096 bytes at most", function()
     local cb = handler("for i = 1, 3 do hotcb.log(('y'):rep(5000000)) end hotcb.log('last')")
     cb:step(1)

@@ -24,7 +24,7 @@ function JsonlLogger:set_params(changed)
   self.said = nil
 end
 
--- Gradients are seen before the update, where the host has them there.
+-- Gradients are seen before the update of the same step, where the host has them there.
 function JsonlLogger:add_tensors(env, record, only)
   for name, value in util.each(env, self.tensor_paths) do
     if util.is_tensor(value) and (not only or name:find(only)) then
@@ -34,7 +34,8 @@ function JsonlLogger:add_tensors(env, record, only)
 end
 
 function JsonlLogger:handle(event, env)
-  local record = event == "train_step_end" and self.early or {}
+  local early, record = self.early, { step = env.step }
+  if event == "train_step_end" and early and early.step == env.step then record = early end
   self.early = event == "grads_ready" and record or nil
   if self.early then return self:add_tensors(env, record, "^grads%.") end
   if self.every == 0 then return end -- eval_end has no schedule

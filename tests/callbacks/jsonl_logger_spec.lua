@@ -54,6 +54,12 @@ local rows = {
                           model = { w = tensor { 3, 4 } } } },
     { "train_step_end", { step = 20 } },
     { record(10, { loss = 2, ["grads.w.stats"] = grad, ["model.w.stats"] = grad }), record(20) } },
+  { "no gradients of an earlier step, where not each has some", { tensor_paths = { "grads" } },
+    { "grads_ready", { step = 9, grads = { w = tensor { 1 } } } },
+    { "train_step_end", { step = 9 } }, { "train_step_end", { step = 10, loss = 1 } },
+    { "grads_ready", { step = 13, grads = { w = tensor { 3, 4 } } } },
+    { "train_step_end", { step = 13 } }, { "train_step_end", { step = 20, loss = 2 } },
+    { record(10, { loss = 1 }), record(20, { loss = 2 }) } },
 }
 
 describe("jsonl_logger", function()

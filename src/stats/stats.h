@@ -4,7 +4,8 @@
  * Exactness. NaN and infinities are told by their exponent bits and stay out of mean, std,
  * min, max and l2. Counts, min and max are exact for every type. Mean, std and l2 are those
  * of the values as stored: of f32, f16 and bf16 within 1e-7 (the mean relative to
- * max(|mean|, std), the others to themselves), of all other types within 1e-12, also where
+ * max(|mean|, std), the others to themselves; values made so that each rounding goes the same
+ * way, lane by lane, can get to four times that), of all other types within 1e-12, also where
  * the sum of squares leaves the range of the type or of a double. Floating point runs in the
  * default environment (round to nearest, denormals kept) whatever the host has set. */
 #ifndef HCB_STATS_H

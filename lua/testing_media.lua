@@ -85,7 +85,7 @@ local function picture_name(key, step)
       .. '"plots/loss.png"'):format(name:sub(1, 60), #name > 60 and "..." or "", fault), 1)
   end
   if not step then return name .. ".png" end
-  return ("%s-%s%06d.png"):format(name, step < 0 and "-" or "", math.abs(step))
+  return (step < 0 and "%s-%07d.png" or "%s-%06d.png"):format(name, step)
 end
 
 -- Adds the three functions to the global hotcb of one callback.

@@ -156,13 +156,16 @@ local levels = { debug = true, info = true, warn = true, error = true }
 local function new_host(cb)
   local host = { json = {} }
 
-  function host.log(level, ...)
+  function host.log(...)
+    local level = ...
     if select("#", ...) == 0 then
+      bad_argument(1, "log", "string expected, got no value")
+    elseif select("#", ...) == 1 then
       queue_log(cb, "info", "log", level)
     elseif not levels[level] then
       bad_argument(1, "log", ("invalid option '%s'"):format(tostring(level)))
     else
-      queue_log(cb, level, "log", ...)
+      queue_log(cb, level, "log", select(2, ...))
     end
   end
 

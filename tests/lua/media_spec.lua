@@ -148,4 +148,12 @@ describe("scalars, histograms and pictures", function()
     r.killed = true -- the ledger begins anew
     shell.must("rm -rf " .. r.dir)
   end)
+
+  it("names a picture by a step below 0, too", function()
+    local cb = testing.script("function handle() hotcb.image('k', 'x', 1, 1, -5) "
+      .. "hotcb.image('k', 'x', 1, 1, math.mininteger) end", { id = "a" })
+    cb:step(0)
+    assert.equal("artifacts/a/k--000005.png", cb.images[1].path)
+    assert.equal("artifacts/a/k--9223372036854775808.png", cb.images[2].path)
+  end)
 end)

@@ -237,6 +237,7 @@ describe("what it asks for", function()
     { "hotcb.scalar('k')", "bad argument #2 to 'scalar' (number expected, got no value)" },
     { "hotcb.scalar('', 1)", "bad argument #1 to 'scalar' (a key of 1 to 250 bytes expected)" },
     { "hotcb.log('loud', 'x')", "bad argument #1 to 'log' (invalid option 'loud')" },
+    { "hotcb.log()", "bad argument #1 to 'log' (string expected, got no value)" },
     { "hotcb.artifact('a', 5)", "bad argument #2 to 'artifact' (string expected, got number)" },
     { "hotcb.json.encode({ print })", "json.encode: a function, which is not plain data" },
     { "hotcb.json.encode(env)", "json.encode: env itself, which is not plain data" },

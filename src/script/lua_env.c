@@ -301,10 +301,9 @@ static int pairs_of_group(lua_State *L)
     return 3;
 }
 
-/* -> a plain table of what is in the one at index 1 */
-static void push_plain(lua_State *L, struct hotcb_env *env, int group)
+/* table -> the same, with what is in the one at index 1 */
+static void copy_plain(lua_State *L, struct hotcb_env *env, int group)
 {
-    lua_newtable(L);
     if (group == 0) {
         lua_pushstring(L, hcb_script_of(L)->framework);
         lua_setfield(L, -2, "framework");
@@ -325,7 +324,8 @@ static int l_pairs(lua_State *L)
     if (group_of(L, env) != 0)
         return pairs_of_group(L);
     lua_pushvalue(L, lua_upvalueindex(2)); // next
-    push_plain(L, env, 0);                 // next all
+    lua_newtable(L);
+    copy_plain(L, env, 0);                 // next all
     lua_pushnil(L);                        // next all nil
     return 3;
 }
@@ -356,21 +356,24 @@ static int l_rawget(lua_State *L)
     return 1;
 }
 
-/* t key -> t key keys: those that next goes by, listed when it begins, for this call */
+/* t key -> t key keys: those that next goes by, in this call. They are listed when it begins;
+ * a walk that goes on meanwhile finds its key in the same list, whatever was taken away. */
 static void push_keys(lua_State *L)
 {
     struct hotcb_env *env = live_env(L);
-    bool begins = lua_isnil(L, 2);
     lua_getfield(L, LUA_REGISTRYINDEX, HCB_KEY_WALKS); // t key walks
     lua_pushvalue(L, 1);
-    if (lua_rawget(L, 3) == LUA_TNIL || begins) {
+    bool known = lua_rawget(L, 3) != LUA_TNIL;
+    if (!known) {
         lua_pop(L, 1);
-        push_plain(L, env, hcb_lua_group_shown(L, 1));  // t key walks keys
+        lua_newtable(L);
         lua_pushvalue(L, 1);
         lua_pushvalue(L, 4);
         hcb_script_of(L)->env_written = true;
         lua_rawset(L, 3);
     }
+    if (!known || lua_isnil(L, 2))
+        copy_plain(L, env, hcb_lua_group_shown(L, 1));
     lua_remove(L, 3);
 }
 

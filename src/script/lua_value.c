@@ -101,24 +101,55 @@ static int from_slot(struct reading *r, const struct hcb_slot *slot, struct hcb_
     }
 }
 
-/* As pairs shows it: what the host has set, and what the script wrote, which hides that. */
-static int from_group(struct reading *r, int idx, int group, struct hcb_value *out, int depth)
+/* What the host has set in a group, but for keys that `own` has. */
+static int from_host(struct reading *r, int group, const struct hcb_value *own,
+                     struct hcb_value *out)
 {
-    struct hotcb_env *env = hcb_script_of(r->L)->env;
+    struct hcb_map_search written = {.map = own};
     const struct hcb_slot *slot;
     size_t at = 0;
-    if (!spend(r, count_entries(r->L, idx), 0))
-        return too_large(r);
-    int status = from_map(r, idx, out, depth);
-    size_t own = status == 0 ? out->u.map.n : 0;
-    while (status == 0 && group > 0 && (slot = hcb_env_next(env, group, &at))) {
-        if (own > 0 && hcb_map_get(out, slot->key))
+    int status = 0;
+    hcb_value_map(out);
+    while (status == 0 && (slot = hcb_env_next(hcb_script_of(r->L)->env, group, &at))) {
+        if (hcb_map_search(&written, slot->key))
             continue;
-        if (!spend(r, 1, slot->key_len))
-            return too_large(r);
+        if (!spend(r, 1, slot->key_len)) {
+            status = too_large(r);
+            break;
+        }
         struct hcb_value *item = hcb_map_append(out, slot->key);
         status = item ? from_slot(r, slot, item) : hcb_fail_nomem(r->err);
     }
+    hcb_map_search_end(&written);
+    return status;
+}
+
+/* Moves what is in `more` to the end of `out`. */
+static int append_all(struct reading *r, struct hcb_value *out, struct hcb_value *more)
+{
+    for (size_t i = 0; i < more->u.map.n; i++) {
+        struct hcb_value *item = hcb_map_append(out, more->u.map.p[i].key);
+        if (!item)
+            return hcb_fail_nomem(r->err);
+        *item = more->u.map.p[i].value;
+        memset(&more->u.map.p[i].value, 0, sizeof *item);
+    }
+    return 0;
+}
+
+/* As pairs shows it: what the host has set, and what the script wrote, which hides that. */
+static int from_group(struct reading *r, int idx, int group, struct hcb_value *out, int depth)
+{
+    struct hcb_value more = {0};
+    if (!spend(r, count_entries(r->L, idx), 0))
+        return too_large(r);
+    int status = from_map(r, idx, out, depth);
+    if (status < 0 || group <= 0)
+        return status;
+    status = from_host(r, group, out, &more);
+    if (status == 0)
+        status = append_all(r, out, &more);
+    hcb_value_release(&more);
     return status;
 }
 

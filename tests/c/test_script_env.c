@@ -69,6 +69,8 @@ static const struct env_row {
      "env.metrics))", "false json.encode: too many entries or too much text in all"},
     {"env.metrics.lr = 'own' print(hotcb.json.encode(env.metrics))",
      "{\"lr\":\"own\",\"a.b\":\"dotted\"}"},
+    {"local m, n = env.metrics, 0 m.a, m.b = 1, 2 for k in next, m do n = n + 1 m[k] = nil "
+     "for _ in next, m do end end print(n, m.a, m.b)", "4 nil nil"},
 };
 
 static void test_env(void **state)
@@ -89,6 +91,26 @@ static void test_env(void **state)
         }
         rig_release(&r);
     }
+}
+
+/* A host has many keys, and a script writes many, of which none is looked for among all. */
+static void test_large_group(void **state)
+{
+    struct rig r;
+    (void)state;
+    rig_init(&r);
+    r.source.limits.time_ms = 1500 * rig_slack();
+    rig_must_open(&r, "function handle(e, env) local m = env.metrics "
+                      "for i = 1, 24000 do m['own' .. i] = i end m.own = 7 "
+                      "local back = hotcb.json.decode(hotcb.json.encode(m)) "
+                      "print(back.own, back.own1, back.own24000, back['own host 20000']) end");
+    for (int i = 0; i <= 20000; i++) {
+        char key[40];
+        snprintf(key, sizeof(key), "metrics.own%s%.0d", i > 0 ? " host " : "", i);
+        hotcb_env_int(r.env, key, i);
+    }
+    rig_expect(&r, "7 1 24000 20000");
+    rig_release(&r);
 }
 
 /* What the host set holds for one apply, but for constants; what the script wrote, too. */
@@ -471,6 +493,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_env),
+        cmocka_unit_test(test_large_group),
         cmocka_unit_test(test_nothing_stale),
         cmocka_unit_test(test_writes_of_a_failed_call),
         cmocka_unit_test(test_env_outside_a_call),

@@ -143,7 +143,8 @@ function Tensor:pixels(lo, hi) end
 -- ---- the host ----------------------------------------------------------------------------------
 
 ---What a script may ask of the host. It is carried out after the call has returned: log lines,
----stop and disable always, all else only if the call succeeded. Of one call at most 1024
+---stop and disable always, all else only if the call succeeded; of a version that does not load
+---and so never runs, nothing but log lines. Of one call at most 1024
 ---such things, with 256 KiB of log lines and keys; what is more is dropped, and counted.
 ---@class hotcblib
 hotcb = {}

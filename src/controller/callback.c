@@ -48,6 +48,7 @@ void hcb_callback_free(struct hcb_callback *cb)
     hcb_loading_release(&cb->loading);
     hcb_value_release(&cb->init);
     hcb_value_release(&cb->set);
+    hcb_value_release(&cb->since);
     hcb_value_release(&cb->limits_given);
     hcb_value_release(&cb->saved);
     hcb_buf_release(&cb->text);
@@ -68,7 +69,7 @@ static void close_script(struct hcb_callback *cb, struct hcb_script *script,
         return;
     cb->closing = true;
     int status = hcb_script_close(script, &fault);
-    world->carry_out(world->user, cb, status == 0);
+    world->carry_out(world->user, cb, hcb_counts_of_call(status == 0));
     cb->closing = false;
     if (status < 0)
         hcb_log(world->log, HOTCB_WARN, cb->id, "close() failed: %s", fault.message);
@@ -164,7 +165,7 @@ static int attempt_script(struct attempt *a, struct hcb_callback *cb, struct hcb
     world->loads--;
     world->glance.bytes -= a->loading.bytes;
     a->loading.bytes = 0;
-    world->carry_out(world->user, cb, status == 0);
+    world->carry_out(world->user, cb, status == 0 ? HCB_COUNTS_ALL : HCB_COUNTS_LINES);
     return status;
 }
 
@@ -292,25 +293,35 @@ void hcb_callback_clear_failure(struct hcb_callback *cb)
     hcb_failures_clear(&cb->recent);
 }
 
-/* A save or restore that fails costs the state, never the load. What a new state is to know
- * is of the version that runs, or else of an earlier process. false: the new state has
- * half of it. */
+/* A save that fails costs the state, never the load; *saved is null then. */
+static void save_running(struct hcb_callback *cb, struct hcb_world *world, struct hcb_value *saved)
+{
+    struct hcb_fault fault;
+    if (hcb_script_dead(cb->script))
+        return;
+    int status = hcb_script_save(cb->script, saved, &fault);
+    if (status < 0) {
+        hcb_log(world->log, HOTCB_WARN, cb->id, "save() failed, the new version starts "
+                "afresh: %s", fault.message);
+        hcb_value_release(saved);
+    }
+    world->carry_out(world->user, cb, hcb_counts_of_call(status == 0));
+}
+
+/* So does a restore. What a new state is to know is of the version that runs, or else of an
+ * earlier process. false: the new state has half of it. */
 static bool hand_over(struct hcb_callback *cb, struct attempt *a, struct hcb_world *world)
 {
     struct hcb_value saved = {0};
     const struct hcb_value *known = cb->script ? &saved : &cb->saved;
     struct hcb_fault fault;
-    int status = 0;
-    bool runs = cb->script && !hcb_script_dead(cb->script);
-    if (runs && hcb_script_save(cb->script, &saved, &fault) < 0)
-        hcb_log(world->log, HOTCB_WARN, cb->id, "save() failed, the new version starts "
-                "afresh: %s", fault.message);
-    else if (known->type != HCB_NULL)
-        status = hcb_script_restore(a->script, known, &fault);
+    if (cb->script)
+        save_running(cb, world, &saved);
+    int status = known->type == HCB_NULL ? 0 : hcb_script_restore(a->script, known, &fault);
     if (status < 0)
         hcb_log(world->log, HOTCB_WARN, cb->id, "restore() failed, the new version starts "
                 "afresh: %s", fault.message);
-    world->carry_out(world->user, cb, status == 0);
+    world->carry_out(world->user, cb, status == 0 ? HCB_COUNTS_ALL : HCB_COUNTS_LINES);
     hcb_value_release(&saved);
     return status == 0;
 }
@@ -328,6 +339,28 @@ static int attempt_version(struct attempt *a, struct hcb_callback *cb, struct hc
     return attempt_script(a, cb, world, lenient, fault);
 }
 
+/* Of what was set in the version before not all may be known here. */
+static void set_since(struct hcb_callback *cb, struct hcb_world *world)
+{
+    struct hcb_value since = cb->since;
+    struct hcb_err err;
+    memset(&cb->since, 0, sizeof cb->since);
+    for (size_t i = 0; since.type == HCB_MAP && i < since.u.map.n;) {
+        const struct hcb_pair *pair = &since.u.map.p[i];
+        if (hcb_script_takes(cb->script, pair->key, &pair->value)) {
+            i++;
+            continue;
+        }
+        hcb_log(world->log, HOTCB_WARN, cb->id, "%.60s was set in the version before, and is left "
+                "out: this one does not take it", pair->key);
+        hcb_map_remove(&since, pair->key);
+    }
+    if (since.type == HCB_MAP && since.u.map.n > 0 && hcb_callback_set(cb, world, &since, &err) < 0)
+        hcb_log(world->log, HOTCB_WARN, cb->id, "what was set in the version before is left out: "
+                "%s", err.text);
+    hcb_value_release(&since);
+}
+
 int hcb_callback_load(struct hcb_callback *cb, struct hcb_world *world, struct hcb_fault *fault)
 {
     struct attempt a;
@@ -336,6 +369,7 @@ int hcb_callback_load(struct hcb_callback *cb, struct hcb_world *world, struct h
         adopt_loading(cb, &a);
         take_over(cb, &a, world);
         cb->version = 1;
+        set_since(cb, world);
     } else {
         learn_watches(cb, &a);
     }
@@ -373,7 +407,7 @@ void hcb_callback_checkpoint(struct hcb_callback *cb, struct hcb_world *world)
     if (!cb->script || hcb_script_dead(cb->script))
         return;
     int status = hcb_script_save(cb->script, &saved, &fault);
-    world->carry_out(world->user, cb, status == 0);
+    world->carry_out(world->user, cb, hcb_counts_of_call(status == 0));
     if (status == 0 && !can_be_kept(&saved))
         status = hcb_fault_set(&fault, HCB_RUNTIME, "more than %d KiB, or nested too deep",
                                SAVED_BYTES >> 10);
@@ -534,7 +568,7 @@ int hcb_callback_set(struct hcb_callback *cb, struct hcb_world *world,
         status = with_changes(&cb->set, params, &next, err);
     if (status == 0)
         status = hcb_script_set(cb->script, params, err);
-    world->carry_out(world->user, cb, status == 0);
+    world->carry_out(world->user, cb, hcb_counts_of_call(status == 0));
     settle(cb, &cb->set, &next, status == 0);
     if (status == 0)
         update_schedule(cb, world);

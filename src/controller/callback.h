@@ -34,6 +34,7 @@ struct hcb_callback {
     struct hcb_target target;  /* a file's path is absolute */
     enum hcb_origin origin;
     struct hcb_value init, set; /* maps: of the load; set since */
+    struct hcb_value since;     /* of an heir: what commands have set meanwhile; a map, or null */
     struct hcb_value saved;     /* what save() gave at the last checkpoint; or null */
     bool resumed;               /* it ran in an earlier process: what does not fit is left out */
     struct hcb_value limits_given;
@@ -63,6 +64,18 @@ struct hcb_callback {
     struct hcb_piece status, state; /* what the two files say of it */
 };
 
+/* How much counts of what a script has asked for. */
+enum hcb_counts_of {
+    HCB_COUNTS_LINES, /* a version that does not take over: nothing but its log lines */
+    HCB_COUNTS_ORDERS, /* a call that failed: these, stop and disable */
+    HCB_COUNTS_ALL
+};
+
+static inline enum hcb_counts_of hcb_counts_of_call(bool ok)
+{
+    return ok ? HCB_COUNTS_ALL : HCB_COUNTS_ORDERS;
+}
+
 /* What loading needs of the run. */
 struct hcb_world {
     struct hcb_places places;
@@ -79,9 +92,9 @@ struct hcb_world {
     bool fresh;       /* some callback may have to be attached */
     bool saved;       /* a checkpoint came, or the end: counters are to be kept, too */
 
-    /* Carries out what cb has just asked for (effects), all of it if its call
-     * succeeded, else only log lines and stop; the queue is empty afterwards. */
-    void (*carry_out)(void *user, struct hcb_callback *cb, bool ok);
+    /* Carries out what cb has just asked for (effects), as far as it counts; the queue is
+     * empty afterwards. */
+    void (*carry_out)(void *user, struct hcb_callback *cb, enum hcb_counts_of counts);
     void *user;
 };
 

@@ -49,7 +49,7 @@ static int attach(struct hotcb *h, struct hcb_callback *cb, struct hotcb_env *en
     int status = hcb_script_attach(cb->script, env, fault);
     if (hcb_is_child(h)) /* a lazy value forked, and this is the other one */
         return -1;
-    hcb_carry_out(h, cb, status == 0);
+    hcb_carry_out(h, cb, hcb_counts_of_call(status == 0));
     return status;
 }
 
@@ -104,7 +104,7 @@ static void end_call(struct calls *c, int status)
     if (hcb_is_child(h)) /* as in attach */
         return;
     if (hcb_effects_any(&h->registry.world.effects))
-        hcb_carry_out(h, c->due, status == 0);
+        hcb_carry_out(h, c->due, hcb_counts_of_call(status == 0));
     if (status < 0)
         failed(h, c->due, &h->fault, c->event);
     if (c->begin_ns)

@@ -89,7 +89,7 @@ static bool apply_config_op(struct hotcb *h, struct hcb_value *after, const stru
         hcb_record(h, op, &out);
     if (starved && op->kind == HCB_OP_LOAD)
         put_back(after, &h->config, op->id);
-    else if (!out.applied && !out.wanted)
+    else if (!out.applied && (!out.wanted || starved))
         unread(after, &h->config, op);
     return !starved;
 }

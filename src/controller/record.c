@@ -231,34 +231,40 @@ static void do_output(struct hotcb *h, struct hcb_callback *cb, const struct hcb
 }
 
 static void do_effect(struct hotcb *h, struct hcb_callback *cb, const struct hcb_effect *e,
-                      bool ok)
+                      enum hcb_counts_of counts)
 {
     const char *text = hcb_buf_text(&h->registry.world.effects.bytes) + e->text;
     switch (e->kind) {
     case HCB_EFFECT_LOG:
         hcb_log_text(&h->log, e->level, cb->id, text, e->text_len, e->whole_len);
         break;
-    case HCB_EFFECT_STOP: do_stop(h, cb, text, e->text_len); break;
-    case HCB_EFFECT_DISABLE: do_disable(h, cb); break;
+    case HCB_EFFECT_STOP:
+        if (counts != HCB_COUNTS_LINES)
+            do_stop(h, cb, text, e->text_len);
+        break;
+    case HCB_EFFECT_DISABLE:
+        if (counts != HCB_COUNTS_LINES)
+            do_disable(h, cb);
+        break;
     case HCB_EFFECT_GPUS: hcb_system_load_gpus(); break;
     case HCB_EFFECT_SCALAR:
     case HCB_EFFECT_HISTOGRAM:
     case HCB_EFFECT_ARTIFACT:
     case HCB_EFFECT_PICTURE:
-        if (ok)
+        if (counts == HCB_COUNTS_ALL)
             do_output(h, cb, e);
         break;
     }
 }
 
-void hcb_carry_out(void *run, struct hcb_callback *cb, bool ok)
+void hcb_carry_out(void *run, struct hcb_callback *cb, enum hcb_counts_of counts)
 {
     struct hotcb *h = run;
     struct hcb_effects *effects = &h->registry.world.effects;
     if (!hcb_effects_any(effects))
         return;
     for (size_t i = 0; i < effects->n; i++)
-        do_effect(h, cb, &effects->v[i], ok);
+        do_effect(h, cb, &effects->v[i], counts);
     hcb_lines_write(&h->metrics, &h->log);
     hcb_lines_write(&h->media, &h->log);
     if (effects->dropped > 0) {

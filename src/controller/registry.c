@@ -116,7 +116,7 @@ static void mark_unloaded(struct hcb_callback *cb, const struct hcb_fault *fault
 /* What YAML wants stays wanted: listed as failed where nothing runs yet, or waiting
  * behind the version that runs, until its file changes. */
 static void keep_wanted(struct hcb_registry *r, size_t i, struct hcb_callback *cb,
-                        const struct hcb_fault *fault)
+                        const struct hcb_fault *fault, struct hcb_outcome *out)
 {
     struct hcb_callback *old = i < r->n ? r->v[i] : NULL;
     mark_unloaded(cb, fault);
@@ -126,6 +126,11 @@ static void keep_wanted(struct hcb_registry *r, size_t i, struct hcb_callback *c
     }
     hcb_callback_free(old->heir);
     old->heir = cb;
+    if (!cb->enabled && old->enabled) { /* that does not wait */
+        hcb_callback_enable(old, &r->world, false);
+        hcb_fail(&out->err, HOTCB_EREFUSED, "%s; the version that runs is disabled, as is wanted",
+                 fault->message);
+    }
     hcb_callback_touch(old);
     r->relisted = true;
 }
@@ -143,7 +148,7 @@ static void load_at(struct hcb_registry *r, size_t i, struct hcb_callback *cb, b
     }
     refuse_fault(out, &fault);
     if (desired)
-        keep_wanted(r, i, cb, &fault);
+        keep_wanted(r, i, cb, &fault, out);
     else
         hcb_callback_free(cb);
 }
@@ -235,6 +240,34 @@ static void op_disable(struct hcb_registry *r, struct hcb_callback *cb, struct h
     accept(out);
 }
 
+/* Says of YAML's values, which come later, that these are not to be set any more. */
+static void forget_since(struct hcb_callback *cb, const struct hcb_value *params)
+{
+    for (size_t i = 0; cb->since.type == HCB_MAP && i < params->u.map.n; i++)
+        hcb_map_remove(&cb->since, params->u.map.p[i].key);
+}
+
+/* *out becomes what commands have set since the heir waits, these included. Of what is null
+ * only that counts which takes a value of YAML's away. */
+static int add_since(const struct hcb_callback *heir, const struct hcb_value *params,
+                     struct hcb_value *out, struct hcb_err *err)
+{
+    bool ok = heir->since.type != HCB_MAP || hcb_value_copy(out, &heir->since);
+    if (out->type != HCB_MAP)
+        hcb_value_map(out);
+    for (size_t i = 0; ok && i < params->u.map.n; i++) {
+        const struct hcb_pair *pair = &params->u.map.p[i];
+        if (pair->value.type == HCB_NULL && !hcb_map_get(&heir->set, pair->key))
+            hcb_map_remove(out, pair->key);
+        else
+            ok = hcb_map_set(out, pair->key, &pair->value);
+    }
+    if (ok)
+        return 0;
+    hcb_value_release(out);
+    return hcb_fail_nomem(err);
+}
+
 /* Of a callback that has not loaded yet the values may be what was wrong: they are
  * tried. YAML's stay wanted, whatever comes of it; a command's go again. */
 static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
@@ -250,6 +283,7 @@ static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
         hcb_value_release(&before);
         return;
     }
+    forget_since(cb, &op->params);
     if (load_again(r, cb, &fault) == 0) {
         accept(out);
     } else {
@@ -314,21 +348,44 @@ static int set_from_yaml(struct hcb_registry *r, struct hcb_callback *cb,
     return status;
 }
 
+/* What waits behind it is to have the values, too, once it loads. */
+static int set_by_command(struct hcb_registry *r, struct hcb_callback *cb,
+                          const struct hcb_value *params, struct hcb_err *err)
+{
+    struct hcb_value since = {0};
+    if (cb->heir && add_since(cb->heir, params, &since, err) < 0)
+        return HOTCB_ENOMEM;
+    int status = hcb_callback_set(cb, &r->world, params, err);
+    if (status == 0 && cb->heir) {
+        struct hcb_value before = cb->heir->since;
+        cb->heir->since = since;
+        since = before;
+        hcb_callback_touch(cb->heir);
+    }
+    hcb_value_release(&since);
+    return status;
+}
+
 static void op_set(struct hcb_registry *r, struct hcb_callback *cb, const struct hcb_op *op,
                    struct hcb_outcome *out)
 {
+    bool yaml = op->origin == HCB_FROM_YAML;
     if (!cb->script) {
         set_unloaded(r, cb, op, out);
         return;
     }
-    bool yaml = op->origin == HCB_FROM_YAML;
-    out->wanted = yaml && cb->heir && hcb_callback_want(cb->heir, &op->params, NULL) == 0;
-    if (out->wanted && heir_loads(r, cb)) {
-        accept(out);
-        return;
+    if (yaml && cb->heir) {
+        if (hcb_callback_want(cb->heir, &op->params, &out->err) < 0)
+            return;
+        out->wanted = true;
+        forget_since(cb->heir, &op->params);
+        if (heir_loads(r, cb)) {
+            accept(out);
+            return;
+        }
     }
     if ((yaml ? set_from_yaml(r, cb, &op->params, &out->err)
-              : hcb_callback_set(cb, &r->world, &op->params, &out->err)) == 0)
+              : set_by_command(r, cb, &op->params, &out->err)) == 0)
         accept(out);
 }
 
@@ -371,17 +428,20 @@ static void op_limits(struct hcb_registry *r, struct hcb_callback *cb, const str
         limit_unloaded(r, cb, op, out);
         return;
     }
-    out->wanted = yaml && cb->heir &&
-                  hcb_callback_set_limits(cb->heir, &r->world, &op->limits, NULL) == 0;
-    if (out->wanted && heir_loads(r, cb)) {
-        accept(out);
-        return;
+    if (yaml && cb->heir) {
+        if (hcb_callback_set_limits(cb->heir, &r->world, &op->limits, &out->err) < 0)
+            return;
+        out->wanted = true;
+        if (heir_loads(r, cb)) {
+            accept(out);
+            return;
+        }
     }
     if (hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err) < 0)
         return;
-    if (cb->heir && !yaml)
-        hcb_callback_set_limits(cb->heir, &r->world, &op->limits, NULL);
-    accept(out);
+    if (yaml || !cb->heir ||
+        hcb_callback_set_limits(cb->heir, &r->world, &op->limits, &out->err) == 0)
+        accept(out);
 }
 
 void hcb_registry_apply(struct hcb_registry *r, const struct hcb_op *op,

@@ -89,6 +89,8 @@ static int inherit(struct hcb_callback *cb, const struct hcb_value *entry, struc
     cb->resumed = hcb_map_bool(entry, "loaded", true);
     cb->calls = hcb_map_int(entry, "calls", 0);
     cb->failed_calls = hcb_map_int(entry, "failures", 0);
+    if (read_part(entry, "since", &cb->since) == HOTCB_ENOMEM)
+        return HOTCB_ENOMEM;
     int status = read_part(entry, "saved", &cb->saved);
     if (status < 0 && status != HOTCB_ENOMEM)
         hcb_log(log, HOTCB_WARN, cb->id, "what save() gave cannot be read any more");

@@ -169,7 +169,8 @@ void hcb_record_last(struct hotcb *h, struct hcb_op *op, const struct hcb_outcom
 /* The run itself did something to a callback (stop, fail, a script's disable). */
 void hcb_record_own(struct hotcb *h, enum hcb_op_kind kind, enum hcb_origin origin, char *id,
                     enum hcb_reason reason, const char *why);
-void hcb_carry_out(void *run, struct hcb_callback *cb, bool ok); /* of struct hcb_world */
+/* Of struct hcb_world. */
+void hcb_carry_out(void *run, struct hcb_callback *cb, enum hcb_counts_of counts);
 
 /* look.c: takes in what changed. Returns the number of ops. */
 int hcb_look(struct hotcb *h);

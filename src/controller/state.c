@@ -76,6 +76,8 @@ static void put_entry(struct hcb_buf *b, const struct hcb_callback *cb)
     put_target(b, &cb->target);
     put_exact(b, "init", &cb->init);
     put_exact(b, "params", &cb->set);
+    if (cb->since.type == HCB_MAP)
+        put_exact(b, "since", &cb->since);
     hcb_json_put_value(b, "limits", &cb->limits_given);
     hcb_json_put_bool(b, "loaded", cb->script || cb->resumed);
     put_exact(b, "saved", &cb->saved);

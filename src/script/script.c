@@ -345,6 +345,17 @@ static int set_strict(struct hcb_script *s, const struct hcb_value *set, struct 
     return status;
 }
 
+bool hcb_script_takes(const struct hcb_script *s, const char *name, const struct hcb_value *v)
+{
+    struct hcb_param *p = s->declares ? hcb_params_find(&s->params, name) : NULL;
+    struct hcb_value good = {0};
+    if (!p || v->type == HCB_NULL)
+        return p || !s->declares;
+    int status = hcb_param_convert(p, v, &good, NULL);
+    hcb_value_release(&good);
+    return status != HOTCB_EREFUSED;
+}
+
 static bool is_map(const struct hcb_value *v)
 {
     return v && v->type == HCB_MAP;

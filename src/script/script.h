@@ -50,6 +50,9 @@ struct hcb_script_source {
 int hcb_script_open(struct hcb_script **out, const struct hcb_script_source *source,
                     struct hcb_fault *fault);
 
+/* Whether a value could be one of a parameter by what the script declares; null: is there one? */
+bool hcb_script_takes(const struct hcb_script *s, const char *name, const struct hcb_value *v);
+
 /* Who finds modules from now on; until then it is whom the source named. */
 void hcb_script_finder(struct hcb_script *s, hcb_find_module_fn *find, void *user);
 

@@ -101,11 +101,118 @@ static void test_refused_is_not_kept(void **state)
     run_release(&r);
 }
 
+#define ASKS "hotcb.stop('no') hotcb.disable() hotcb.log('info', 'said') "
+
+/* What a version asked for that never took over does not count, but for what it said. */
+static void test_asked_in_vain(void **state)
+{
+    static const char *const broken[] = {
+        ASKS "error('no')", ASKS "while true do end", ASKS "return 5",
+        "function handle() end function set_params() " ASKS "error('no') end",
+        "return { handle = print, set_params = print, "
+        "restore = function() " ASKS "error('no') end }",
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(broken); i++) {
+        struct run r;
+        run_start(&r);
+        run_load(&r, "a", "return { handle = function() end, set_params = function() end, "
+                          "save = function() return { 1 } end }");
+        run_must(&r, "{'op':'enable','id':'a'}");
+        run_must(&r, "{'op':'set_params','id':'a','params':{'n':1}}");
+        run_script("a", broken[i]);
+        run_steps(&r, 0, 1);
+        assert_null(hotcb_stop_reason(r.h));
+        run_expect_state(&r, "a", "on", true);
+        assert_int_equal(run_logged(&r, "a: said\n"), 1);
+
+        run_script("c", broken[i]); /* nor of one that is the first */
+        run_command(&r, "{'op':'load','id':'c','target':{'kind':'lua_file','path':'c.lua'},"
+                        "'params':{'n':1}}");
+        assert_null(hotcb_stop_reason(r.h));
+        run_release(&r);
+        unlink(run_path("hotcb.state.json"));
+    }
+}
+
+/* To be off does not wait for another target that does not load. */
+static void test_disabled_at_once(void **state)
+{
+    struct run r;
+    (void)state;
+    run_start(&r);
+    run_script("a", "function handle() print('called') end");
+    scratch_replace(run_path("hotcb.yaml"), WANTS("a.lua", ""));
+    run_steps(&r, 0, 0);
+    assert_int_equal(run_logged(&r, "a: called"), 1);
+    unlink(run_path("b.lua"));
+    scratch_replace(run_path("hotcb.yaml"), WANTS("b.lua", ", enabled: false"));
+    run_steps(&r, 1, 3);
+    assert_int_equal(run_logged(&r, "a: called"), 1);
+    assert_int_equal(run_logged(&r, "the version that runs is disabled, as is wanted"), 1);
+    run_expect_state(&r, "a", "off", false);
+    scratch_replace(run_path("hotcb.yaml"), WANTS("b.lua", ", enabled: true"));
+    run_steps(&r, 4, 5);
+    assert_true(run_logged(&r, "a: called") >= 2); /* the version that ran, until b.lua is there */
+    run_release(&r);
+    unlink(run_path("hotcb.yaml"));
+    unlink(run_path("hotcb.state.json"));
+}
+
+static void expect_params(struct run *r, const char *json)
+{
+    struct hcb_buf b = {0};
+    hcb_json_value(&b, hcb_map_get(run_callback(r, "a"), "params"));
+    assert_string_equal(hcb_buf_text(&b), json);
+    hcb_buf_release(&b);
+}
+
+/* Values that a command sets while another target does not load are its, too, once it does; but
+ * for those that it does not know, and those that hotcb.yaml sets later. */
+static void test_set_meanwhile(void **state)
+{
+    (void)state;
+    for (int resumed = 0; resumed < 2; resumed++) {
+        struct run r;
+        run_start(&r);
+        run_script("a", "return { name = 'A', params = { { 'n', 1 }, { 'q', 5 }, { 'm', 6 }, "
+                        "{ 'k', 7 }, { 'old', 0 } }, handle = function() end }");
+        scratch_replace(run_path("hotcb.yaml"), WANTS("a.lua", ""));
+        run_steps(&r, 0, 0);
+        unlink(run_path("b.lua"));
+        scratch_replace(run_path("hotcb.yaml"), WANTS("b.lua", ", params: { k: 70 }"));
+        run_steps(&r, 1, 1);
+        run_must(&r, "{'op':'set_params','id':'a','params':{'n':2,'q':3,'old':4}}");
+        run_must(&r, "{'op':'set_params','id':'a','params':{'m':9,'k':null,'n':4}}");
+        scratch_replace(run_path("hotcb.yaml"), WANTS("b.lua", ", params: { k: 70, q: 8 }"));
+        run_steps(&r, 2, 2);
+        if (resumed) {
+            run_release(&r);
+            run_init(&r);
+            r.opt.resume = 1;
+            run_open(&r);
+            run_steps(&r, 3, 3);
+        }
+        scratch_replace(run_path("b.lua"),
+                        "return { name = 'B', params = { { 'q', 0 }, { 'n', 0 }, { 'k', 11 }, "
+                        "{ 'm', 1, max = 5 } }, handle = function() end }");
+        run_steps(&r, 4, 5);
+        expect_params(&r, "{\"q\":8,\"n\":4,\"k\":11,\"m\":1}");
+        assert_int_equal(run_logged(&r, "was set in the version before, and is left out"), 2);
+        run_release(&r);
+        unlink(run_path("hotcb.yaml"));
+        unlink(run_path("hotcb.state.json"));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WITH_SCRATCH(test_the_last_word),
         WITH_SCRATCH(test_refused_is_not_kept),
+        WITH_SCRATCH(test_asked_in_vain),
+        WITH_SCRATCH(test_disabled_at_once),
+        WITH_SCRATCH(test_set_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

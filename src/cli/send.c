@@ -72,9 +72,9 @@ static int append(struct sent *sent)
     int code = CLI_OK;
     if (line.oom || sent->request->json.oom)
         code = cli_fail(cli, CLI_REFUSED, "out of memory");
-    else if (line.len >= HCB_LINE_BYTES)
-        code = cli_fail(cli, CLI_REFUSED, "%s: the command is %zu bytes long; a run takes less "
-                        "than %d", sent->request->label, line.len, HCB_LINE_BYTES);
+    else if (line.len > HCB_LINE_BYTES)
+        code = cli_fail(cli, CLI_REFUSED, "%s: the command is %zu bytes long; a run takes at "
+                        "most %d", sent->request->label, line.len, HCB_LINE_BYTES);
     else if (hcb_commands_append(sent->run->commands, line.data, line.len, &err) < 0)
         code = cli_fail(cli, err.code == HOTCB_ENOENT ? CLI_NO_RUN : CLI_REFUSED, "%s",
                         err.text);

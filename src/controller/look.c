@@ -247,7 +247,10 @@ static void come_back(struct hotcb *h, const struct hcb_sig *sig)
     h->lost = false;
     h->restarting |= h->commands.place.offset == 0; /* a file that is read from its beginning */
     h->changed = true;
-    hcb_log(&h->log, HOTCB_WARN, NULL, "%s is there again: looking and writing go on", h->dir.dir);
+    hcb_log(&h->log, HOTCB_WARN, NULL, "%s%s: looking and writing go on",
+            h->locked_out ? h->dir.lock : h->dir.dir,
+            h->locked_out ? " is held again" : " is there again");
+    h->locked_out = false;
 }
 
 /* The lock can be lost without a word, see lock.h. */
@@ -260,6 +263,7 @@ static bool lock_is_held(struct hotcb *h, int64_t now_ns)
     if (hcb_run_lock(h, &err) == 0)
         return true;
     lose(h);
+    h->locked_out = true;
     hcb_log(&h->log, HOTCB_ERROR, NULL, "%s; training and callbacks go on, nothing is read or "
             "written until it is free", err.text);
     return false;
@@ -280,6 +284,7 @@ static bool directory_is_there(struct hotcb *h)
         hcb_log(&h->log, HOTCB_WARN, NULL, "the run directory %s is gone; training and callbacks "
                 "go on, nothing is read or written until it is there again", h->dir.dir);
     lose(h);
+    h->locked_out = h->locked_out && is_ours(h, &sig);
     if (sig.exists)
         come_back(h, &sig);
     return !h->lost;

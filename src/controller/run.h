@@ -86,7 +86,8 @@ struct hotcb {
 
     struct hcb_rundir dir;
     struct hcb_sig dir_sig; /* the directory we opened; another one in its place is new */
-    bool lost;              /* it is gone */
+    bool lost;              /* it is gone, or not ours to write in */
+    bool locked_out;        /* the latter: it was there all the time */
     struct hcb_notice *notice; /* what need not be looked at, or NULL */
     struct hcb_noticed here;   /* the lock file: quiet as long as the directory is where it was */
     bool resume;            /* as the host asked for */

@@ -140,6 +140,31 @@ static void test_lock_is_kept(void **state)
     run_release(&r);
 }
 
+/* Trouble with the lock alone is told as that, also once it is over. */
+static void test_lock_comes_back(void **state)
+{
+    struct run r;
+    (void)state;
+    run_start(&r);
+    run_steps(&r, 0, 0);
+    assert_int_equal(unlink(run_path("hotcb.lock")), 0);
+    assert_int_equal(mkdir(run_path("hotcb.lock"), 0777), 0);
+    usleep(300000);
+    run_steps(&r, 1, 2);
+    assert_int_equal(run_logged(&r, "nothing is read or written until it is free"), 1);
+    assert_int_equal(rmdir(run_path("hotcb.lock")), 0);
+    run_steps(&r, 3, 4);
+    assert_int_equal(run_logged(&r, "/run/hotcb.lock is held again: looking and writing go on"), 1);
+    assert_int_equal(run_logged(&r, "is there again"), 0);
+
+    assert_int_equal(rename(run_path(""), scratch("away")), 0);
+    run_steps(&r, 5, 5);
+    assert_int_equal(rename(scratch("away"), r.dir), 0);
+    run_steps(&r, 6, 7);
+    assert_int_equal(run_logged(&r, "/run is there again: looking and writing go on"), 1);
+    run_release(&r);
+}
+
 /* A command file that was rewritten repeats what was answered; its ids tell. */
 static void test_rewritten_commands(void **state)
 {
@@ -241,6 +266,7 @@ int main(void)
         WITH_SCRATCH(test_renamed_parameter),
         WITH_SCRATCH(test_limits_of_what_did_not_load),
         WITH_SCRATCH(test_lock_is_kept),
+        WITH_SCRATCH(test_lock_comes_back),
         WITH_SCRATCH(test_rewritten_commands),
         WITH_SCRATCH(test_rewritten_in_pieces),
         WITH_SCRATCH(test_restart_that_cannot_be_saved),

@@ -243,3 +243,31 @@ describe("refused, with a reason, and nothing is changed:", function()
     end)
   end
 end)
+
+-- Adds commands of rising lengths, and says of each that was refused how long it was.
+local long_lines = [[
+big=$(head -c 130000 /dev/zero | tr '\0' x)
+few=$(head -c 4150 /dev/zero | tr '\0' x)
+for n in $(seq 40); do
+    few=x$few
+    "$1" --dir . set no a=$big b=$big c=$big d=$big e=$few --no-wait 2>&1 >/dev/null
+done | sed -n 's/.*the command is \([0-9]*\) bytes long.*/\1/p']]
+
+describe("the longest line that a run takes", function()
+  after_each(rig.clean)
+
+  -- Its time has more digits at one time than at another, so lengths are what comes of it.
+  it("is what the tool sends at most", function()
+    local r = rig.new { loose = true }
+    r:write("long.sh", long_lines)
+    local refused = 0
+    for length in r:sh("sh long.sh " .. shell.quote(rig.tool_path)):gmatch("%d+") do
+      refused = refused + 1
+      assert.is_true(tonumber(length) > 1 << 19, length)
+    end
+    assert.is_true(refused > 0 and refused < 40)
+    r:apply(50)
+    assert.equal(40 - refused, #r:ledger())
+    for _, line in ipairs(r:ledger()) do assert.matches("^no callback 'no'", line.error) end
+  end)
+end)

@@ -192,6 +192,32 @@ static int load_again(struct hcb_registry *r, struct hcb_callback *cb, struct hc
     return status;
 }
 
+static void take_over(struct hcb_registry *r, size_t i)
+{
+    struct hcb_callback *heir = r->v[i]->heir;
+    r->v[i]->heir = NULL;
+    hcb_callback_clear_failure(heir);
+    replace(r, i, heir);
+}
+
+static void still_waits(struct hcb_callback *cb, const struct hcb_fault *fault)
+{
+    mark_unloaded(cb->heir, fault);
+    hcb_callback_touch(cb); /* it says why */
+}
+
+/* true: it took over, and cb is no more. */
+static bool heir_loads(struct hcb_registry *r, struct hcb_callback *cb)
+{
+    struct hcb_fault fault;
+    bool loads = hcb_callback_load(cb->heir, &r->world, &fault) == 0;
+    if (loads)
+        take_over(r, index_of(r, cb->id));
+    else
+        still_waits(cb, &fault);
+    return loads;
+}
+
 /* Clears a failure, which takes a state that can run. Where there is none, enabled it
  * is all the same: it runs once its file loads. */
 static void op_enable(struct hcb_registry *r, struct hcb_callback *cb, struct hcb_outcome *out)
@@ -213,10 +239,14 @@ static void op_enable(struct hcb_registry *r, struct hcb_callback *cb, struct hc
     accept(out);
 }
 
+/* What waits behind it comes first: why it did not load may have nothing to do with its file. */
 static void op_reload(struct hcb_registry *r, struct hcb_callback *cb, struct hcb_outcome *out)
 {
     struct hcb_fault fault;
-    if (load_again(r, cb, &fault) < 0) {
+    struct hcb_callback *heir = cb->heir;
+    if (heir && heir_loads(r, cb)) {
+        cb = heir;
+    } else if (load_again(r, cb, &fault) < 0) {
         refuse_fault(out, &fault);
         return;
     }
@@ -297,32 +327,6 @@ static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
         }
     }
     hcb_value_release(&before);
-}
-
-static void take_over(struct hcb_registry *r, size_t i)
-{
-    struct hcb_callback *heir = r->v[i]->heir;
-    r->v[i]->heir = NULL;
-    hcb_callback_clear_failure(heir);
-    replace(r, i, heir);
-}
-
-static void still_waits(struct hcb_callback *cb, const struct hcb_fault *fault)
-{
-    mark_unloaded(cb->heir, fault);
-    hcb_callback_touch(cb); /* it says why */
-}
-
-/* What YAML has changed of it may be why it did not. true: it took over, and cb is no more. */
-static bool heir_loads(struct hcb_registry *r, struct hcb_callback *cb)
-{
-    struct hcb_fault fault;
-    bool loads = hcb_callback_load(cb->heir, &r->world, &fault) == 0;
-    if (loads)
-        take_over(r, index_of(r, cb->id));
-    else
-        still_waits(cb, &fault);
-    return loads;
 }
 
 /* A key that is gone from YAML may be gone from the script, too. */

@@ -1,5 +1,6 @@
 /* What counts is what hotcb.yaml says last, whatever it said before, and however much of that
  * was in vain: a run that saw it change has in the end what one has that reads only the end. */
+#include "base/clock.h"
 #include "run_rig.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -205,6 +206,28 @@ static void test_set_meanwhile(void **state)
     }
 }
 
+/* Why another target does not load may be elsewhere than in its file; here it takes time. */
+static void test_reload_of_what_waits(void **state)
+{
+    struct run r;
+    char text[300];
+    (void)state;
+    run_start(&r);
+    run_script("a", GOOD("A"));
+    scratch_replace(run_path("hotcb.yaml"), WANTS("a.lua", ""));
+    run_steps(&r, 0, 0);
+    snprintf(text, sizeof(text), "if hotcb.clock() < %.3f then error('not yet') end %s",
+             (double)hcb_clock_ns() / 1e9 + 0.3, GOOD("B"));
+    scratch_replace(run_path("b.lua"), text);
+    scratch_replace(run_path("hotcb.yaml"), WANTS("b.lua", ""));
+    run_steps(&r, 1, 1);
+    assert_string_equal(hcb_map_text(run_callback(&r, "a"), "name", ""), "A");
+    usleep(350000);
+    run_must(&r, "{'op':'reload','id':'a'}");
+    assert_string_equal(hcb_map_text(run_callback(&r, "a"), "name", ""), "B");
+    run_release(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +236,7 @@ int main(void)
         WITH_SCRATCH(test_asked_in_vain),
         WITH_SCRATCH(test_disabled_at_once),
         WITH_SCRATCH(test_set_meanwhile),
+        WITH_SCRATCH(test_reload_of_what_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

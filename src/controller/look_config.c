@@ -44,12 +44,15 @@ static void forget_config_error(struct hotcb *h)
     h->config_error = NULL;
 }
 
-/* Makes entry[key] what it is in `before`, or takes it away; so it counts as new, too. */
-static void put_back(struct hcb_value *entry, const struct hcb_value *before, const char *key)
+/* Makes entry[key] what it is in `before`, or takes it away; so it counts as new, too. false:
+ * there is no memory for that. */
+static bool put_back(struct hcb_value *entry, const struct hcb_value *before, const char *key)
 {
     const struct hcb_value *old = hcb_map_get(before, key);
-    if (!old || !hcb_map_set(entry, key, old))
-        hcb_map_remove(entry, key);
+    if (old)
+        return hcb_map_set(entry, key, old);
+    hcb_map_remove(entry, key);
+    return true;
 }
 
 /* Those of an entry, which may have lost the last of them. NULL: there is no memory. */
@@ -65,33 +68,42 @@ static struct hcb_value *params_of(struct hcb_value *entry)
 }
 
 /* A key whose change was refused counts as not read: the next file that says the same is
- * not taken for one that says nothing new. */
-static void unread(struct hcb_value *after, const struct hcb_value *before,
+ * not taken for one that says nothing new. false: there is no memory for that. */
+static bool unread(struct hcb_value *after, const struct hcb_value *before,
                    const struct hcb_op *op)
 {
     struct hcb_value *entry = hcb_map_get(after, op->id);
     const struct hcb_value *old = hcb_map_get(before, op->id);
     struct hcb_value *params = entry && op->kind == HCB_OP_SET ? params_of(entry) : NULL;
+    bool ok = !entry || op->kind != HCB_OP_SET || params;
     if (entry && op->kind == HCB_OP_LIMITS)
-        put_back(entry, old, "limits");
-    for (size_t i = 0; params && i < op->params.u.map.n; i++)
-        put_back(params, hcb_map_get(old, "params"), op->params.u.map.p[i].key);
+        ok = put_back(entry, old, "limits");
+    for (size_t i = 0; params && ok && i < op->params.u.map.n; i++)
+        ok = put_back(params, hcb_map_get(old, "params"), op->params.u.map.p[i].key);
+    return ok;
 }
 
-/* false: it is to be tried again, since memory ran out; that is recorded once. */
-static bool apply_config_op(struct hotcb *h, struct hcb_value *after, const struct hcb_op *op)
+/* What came of one op of a file. */
+enum step { STEP_DONE, STEP_LATER, STEP_STUCK };
+
+/* LATER: it is to be tried again with the file, since memory ran out; that is recorded once.
+ * STUCK: not even that can be noted, so that it has to be tried again before all others. */
+static enum step apply_config_op(struct hotcb *h, struct hcb_value *after, const struct hcb_op *op)
 {
     struct hcb_outcome out;
+    bool noted = true;
     hcb_registry_apply(&h->registry, op, &out);
     bool starved = !out.applied && out.err.code == HOTCB_ENOMEM;
     h->taking.differs |= !out.applied;
     if (!starved || read_later(h))
         hcb_record(h, op, &out);
-    if (starved && op->kind == HCB_OP_LOAD)
-        put_back(after, &h->config, op->id);
-    else if (!out.applied && (!out.wanted || starved))
-        unread(after, &h->config, op);
-    return !starved;
+    if (starved && op->kind == HCB_OP_LOAD) {
+        if (!put_back(after, &h->config, op->id))
+            hcb_map_remove(after, op->id);
+    } else if (!out.applied && (!out.wanted || starved)) {
+        noted = unread(after, &h->config, op);
+    }
+    return !noted ? STEP_STUCK : starved ? STEP_LATER : STEP_DONE;
 }
 
 /* ---- taking in ------------------------------------------------------------- */
@@ -199,14 +211,19 @@ static void end_taking(struct hotcb *h)
 static int go_on(struct hotcb *h)
 {
     struct hcb_config_taking *t = &h->taking;
+    enum step step = STEP_DONE;
     int n = 0;
-    for (; t->done < t->ops.n && hcb_may_take(h, n, 1) && hcb_can_answer(h, 1); t->done++, n++)
-        t->whole = apply_config_op(h, &t->after, &t->ops.v[t->done]) && t->whole;
+    for (; t->done < t->ops.n && hcb_may_take(h, n, 1) && hcb_can_answer(h, 1); t->done++, n++) {
+        step = apply_config_op(h, &t->after, &t->ops.v[t->done]);
+        if (step == STEP_STUCK)
+            break;
+        t->whole = t->whole && step == STEP_DONE;
+    }
     h->state.due |= n > 0;
     if (t->done == t->ops.n)
         end_taking(h);
     else
-        h->more |= !h->starved;
+        h->more |= !h->starved && step != STEP_STUCK;
     return n;
 }
 

@@ -123,6 +123,16 @@ static void act_second_config(struct play *p)
     write_config(p, 2, "    limits: {memory_mb: 4}\n");
 }
 
+/* All that was said of the neighbour goes, so that it is as the script has it. */
+static void act_bare_config(struct play *p)
+{
+    char text[300];
+    snprintf(text, sizeof text, "callbacks:\n  neighbour:\n    target: {kind: lua_file, "
+             "path: %s/neighbour.lua}\n", p->s.root);
+    stage_write(&p->s, stage_path(&p->s, "hotcb.yaml"), text);
+    p->config_mark = 0;
+}
+
 static void act_checkpoint(struct play *p)
 {
     stage_event(&p->s, "checkpoint");
@@ -235,7 +245,8 @@ static const struct life {
       {"enable", act_enable, false},
       {"edit", act_edit, false},
       {"limits", act_limits, false},
-      {"second config", act_second_config, false}}},
+      {"second config", act_second_config, false},
+      {"bare config", act_bare_config, false}}},
     {"work",
      {{"open", act_open, false}, {"config", act_config, false}, {"load", act_load, false}},
      {{"checkpoint", act_checkpoint, false},

@@ -51,6 +51,7 @@ struct record {
     timer_t timer;
     timer_t fine;    /* on the monotonic clock */
     int64_t asked_ns;
+    volatile uint64_t blocked; /* signals that are while the run's own code runs */
     sigset_t mask; /* that a jump came from */
     uint32_t mxcsr; /* and the modes of floating point there, which a handler has its own of */
     uint16_t x87;
@@ -99,6 +100,21 @@ static bool in_loader(const ucontext_t *context)
     return place >= loader_low && place < loader_high;
 }
 
+/* What the kernel has of it: the C library's type is larger. */
+static uint64_t bits_of(const sigset_t *signals)
+{
+    uint64_t bits;
+    memcpy(&bits, signals, sizeof bits);
+    return bits;
+}
+
+/* A handler of the host's that came amid the run has its signal blocked: it is not broken
+ * off, nor would that signal ever come again. */
+static bool in_handler(const struct record *r, const ucontext_t *context)
+{
+    return bits_of(&context->uc_sigmask) & ~r->blocked;
+}
+
 /* The next tick for a run that is at the end of its time, or beyond. The clock that goes
  * on while a thread sleeps must not wake the host's code. */
 static void set_fine(struct record *r, const struct hcb_run *run, int64_t ns)
@@ -123,6 +139,10 @@ static void note_origin(struct record *r, const ucontext_t *context)
 /* A thread that was not scheduled meanwhile has had no time to stop. */
 static void overdue(struct record *r, struct hcb_run *run, int64_t now, const ucontext_t *context)
 {
+    if (in_handler(r, context)) {
+        set_timer(r, GRACE_NS);
+        return;
+    }
     bool had_time = run->late == 0 || now - r->asked_ns >= GRACE_NS / 2;
     if (had_time && run->late < ASKS) {
         run->late++;
@@ -150,7 +170,9 @@ static void tick(struct record *r, const ucontext_t *context)
     if (r->seen != run->serial) {
         r->seen = run->serial;
         r->seen_ns = now;
+        r->blocked = UINT64_MAX;
     }
+    r->blocked &= bits_of(&context->uc_sigmask);
     int64_t left = r->seen_ns + run->budget_ns - now;
     if (left > KERNEL_NS)
         set_timer(r, left - KERNEL_NS < run->tick_ns ? left - KERNEL_NS : run->tick_ns);
@@ -235,13 +257,15 @@ static void set_up_process(void)
 }
 
 /* Our handler in its place, and the signal not blocked. */
-static bool gets_through(void)
+static bool gets_through(struct record *r)
 {
     struct sigaction now;
     sigset_t blocked;
-    return sigaction(tick_signal, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO &&
-           now.sa_sigaction == on_tick && pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 &&
-           !sigismember(&blocked, tick_signal);
+    if (pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0)
+        return false;
+    r->blocked = bits_of(&blocked);
+    return !sigismember(&blocked, tick_signal) && sigaction(tick_signal, NULL, &now) == 0 &&
+           now.sa_flags & SA_SIGINFO && now.sa_sigaction == on_tick;
 }
 
 /* Without the timer from now on. */
@@ -260,7 +284,7 @@ static void set_up(struct record *r)
     r->ready = true;
     if (!hcb_platform_stack(&r->stack_low, &r->stack_high))
         r->stack_low = r->stack_high = 0;
-    if (tick_signal == 0 || !gets_through() ||
+    if (tick_signal == 0 || !gets_through(r) ||
         timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &r->timer) != 0)
         return;
     r->usable = timer_create(CLOCK_MONOTONIC, &event, &r->fine) == 0;
@@ -303,7 +327,7 @@ static bool arm(struct record *r, const struct hcb_run *run)
 {
     if (!r->usable)
         return false;
-    if (!gets_through()) {
+    if (!gets_through(r)) {
         give_up(r);
         return false;
     }
@@ -381,7 +405,7 @@ bool hcb_guard_watches(const struct hcb_run *run)
 void hcb_guard_refresh(void)
 {
     struct record *r = ready_record();
-    if (r && r->usable && !gets_through())
+    if (r && r->usable && !gets_through(r))
         give_up(r);
 }
 

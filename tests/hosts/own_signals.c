@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 
 #define ALLOCATORS 3
 
@@ -103,6 +104,79 @@ static void timers_and_threads(void *arg)
     with_allocators(prove_while_ticking);
 }
 
+/* ---- a handler that takes its time ------------------------------------------- */
+
+static volatile sig_atomic_t begun, ended;
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static void be_slow(int signo)
+{
+    int64_t end = now_us() + 3000;
+    (void)signo;
+    begun++;
+    while (now_us() < end)
+        ;
+    ended++;
+}
+
+static bool is_blocked(int signo)
+{
+    sigset_t blocked;
+    return pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0 || sigismember(&blocked, signo);
+}
+
+/* A lazy value that leaves a signal blocked, which is no handler that has to be waited for. */
+static int block_it(void *signo, hotcb_env *env, const char *key)
+{
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, *(int *)signo);
+    pthread_sigmask(SIG_BLOCK, &one, NULL);
+    return hotcb_env_num(env, key, 1);
+}
+
+static void run_away_blocking(struct trial *t)
+{
+    int signo = SIGUSR1;
+    char reason[40];
+    trial_load(t, "blocking", "local s = ('a'):rep(1000000)\n"
+               "function handle(_, env)\n"
+               "  if env.block then for i = 1, math.huge do local t = s .. i end end\nend\n");
+    hotcb_env_lazy(t->env, "block", block_it, &signo);
+    trial_steps(t, 1);
+    hotcb_env_lazy(t->env, "block", NULL, NULL);
+    trial_field(t, "blocking", "error.reason", reason, sizeof reason);
+    CHECK(strcmp(reason, "budget") == 0, "the callback was not stopped: '%s'", reason);
+    CHECK(is_blocked(SIGUSR1), "what a lazy value blocked is not blocked");
+}
+
+/* It is gone through to its end each time, though callbacks are broken off meanwhile. */
+static void slow_handler(void *arg)
+{
+    struct trial t;
+    struct sigaction sa = {.sa_handler = be_slow, .sa_flags = SA_RESTART};
+    (void)arg;
+    sigaction(SIGALRM, &sa, NULL);
+    trial_init(&t, "slow");
+    if (trial_open(&t)) {
+        tick(ITIMER_REAL, 4000);
+        for (int i = 0; i < 20; i++) {
+            trial_runaway(&t, i % 2 ? "loop" : "swallow");
+            CHECK(begun == ended, "%d calls of a handler were broken off", (int)(begun - ended));
+            CHECK(!is_blocked(SIGALRM), "SIGALRM is blocked after %d runaways", i + 1);
+        }
+        tick(ITIMER_REAL, 0);
+        run_away_blocking(&t);
+    }
+    trial_close(&t);
+}
+
 /* ---- the host's real-time signals ------------------------------------------ */
 
 static void check_real_time(int free_one)
@@ -195,6 +269,7 @@ int main(int argc, char **argv)
     (void)argc;
     trial_begin(argv[0]);
     trial_in_child("timers and threads", timers_and_threads, NULL);
+    trial_in_child("a slow handler", slow_handler, NULL);
     trial_in_child("every real-time signal is taken", all_taken, NULL);
     trial_in_child("the first is free", all_but_the_first, NULL);
     trial_in_child("the last but one is free", all_but_the_last, NULL);

@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "controller/modules.h"
 #include "script/review.h"
+#include "stats/fp.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,7 @@ int hotcb_check(const char *path, const char *symbol, char **out)
         *out = NULL;
     if (!path)
         return HOTCB_EINVAL;
+    hcb_fp_enter();
     c.target.path = hcb_path_absolute(path);
     c.target.symbol = (char *)(uintptr_t)symbol; /* borrowed */
     c.places.cwd = hcb_path_absolute(".");
@@ -88,5 +90,6 @@ int hotcb_check(const char *path, const char *symbol, char **out)
     hcb_loading_release(&c.loading);
     free(c.places.cwd);
     free(c.target.path);
+    hcb_fp_leave();
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "controller/run.h"
 #include "script/pool.h"
+#include "stats/fp.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,6 +304,8 @@ int hotcb_open(hotcb **out, const hotcb_options *options)
     struct hotcb *h = *out = calloc(1, sizeof *h);
     if (!h)
         return HOTCB_ENOMEM;
+    hcb_fp_enter();
+    h->busy = true; /* for the log hook */
     read_options(&opt, options);
     int status = init(h, &opt);
     if (status == 0)
@@ -312,6 +315,8 @@ int hotcb_open(hotcb **out, const hotcb_options *options)
         hcb_status_write(h, "running");
     else
         hcb_lock_drop(&h->lock); /* nobody must wait for a handle that does nothing */
+    h->busy = false;
+    hcb_fp_leave();
     return status;
 }
 
@@ -364,10 +369,13 @@ void hotcb_close(hotcb *h)
 {
     if (!h || h->busy)
         return;
+    hcb_fp_enter();
+    h->busy = true;
     if (h->open && !hcb_is_child(h))
         close_run(h);
     hcb_lock_drop(&h->lock);
     release(h);
+    hcb_fp_leave();
 }
 
 /* ---- apply ----------------------------------------------------------------- */
@@ -420,9 +428,11 @@ static void end_apply(struct hotcb *h)
 
 static int look(struct hotcb *h)
 {
+    hcb_fp_enter();
     h->busy = true;
     int n = hcb_look(h);
     h->busy = false;
+    hcb_fp_leave();
     return n;
 }
 
@@ -458,6 +468,7 @@ static void say_refusals(struct hotcb *h, struct hotcb_env *env)
 
 static void begin_dispatch(struct hotcb *h)
 {
+    hcb_fp_enter();
     h->cost.applies++;
     h->busy = true;
 }
@@ -471,6 +482,7 @@ static void end_dispatch(struct hotcb *h, struct hotcb_env *env)
     if (h->apply_ns > 0)
         end_apply(h);
     h->busy = false;
+    hcb_fp_leave();
     hcb_env_end_idle(env);
 }
 
@@ -573,24 +585,17 @@ int hcb_run_resolve(const struct hotcb *h, struct hcb_op *op, struct hcb_err *er
     return 0;
 }
 
-int hotcb_command(hotcb *h, const char *json)
+static int execute(struct hotcb *h, const char *json)
 {
     struct hcb_op op;
     struct hcb_outcome out = {0};
-    if (!ready(h))
-        return not_ready(h);
-    if (!json)
-        return hcb_fail(&h->err, HOTCB_EINVAL, "a command must be given");
-    h->busy = true;
     hcb_op_init(&op);
     if (h->resume)
         hcb_resume(h); /* what was there before comes before what is new */
     if (!h->resume)
         hcb_redo(h);
-    if (h->resume || !hcb_ledger_room(&h->ledger, 1)) {
-        h->busy = false;
+    if (h->resume || !hcb_ledger_room(&h->ledger, 1))
         return hcb_fail_nomem(&h->err);
-    }
     int status = hcb_op_parse(json, strlen(json), &op, &out.err);
     op.origin = HCB_FROM_HOST;
     if (status == 0)
@@ -604,7 +609,20 @@ int hotcb_command(hotcb *h, const char *json)
     hcb_record(h, &op, &out);
     hcb_op_release(&op);
     hcb_publish_command(h);
+    return status;
+}
+
+int hotcb_command(hotcb *h, const char *json)
+{
+    if (!ready(h))
+        return not_ready(h);
+    if (!json)
+        return hcb_fail(&h->err, HOTCB_EINVAL, "a command must be given");
+    hcb_fp_enter();
+    h->busy = true;
+    int status = execute(h, json);
     h->busy = false;
+    hcb_fp_leave();
     return status;
 }
 
@@ -624,7 +642,9 @@ int hotcb_send(const char *dir, const char *json, char *err_text, size_t err_siz
         return HOTCB_EINVAL;
     }
     hcb_op_init(&op);
+    hcb_fp_enter();
     int status = hcb_op_parse(json, strlen(json), &op, &err);
+    hcb_fp_leave();
     hcb_op_release(&op);
     if (status == 0 && strpbrk(json, "\r\n"))
         status = hcb_fail(&err, HOTCB_EFORMAT, "a command is one line");
@@ -643,6 +663,8 @@ char *hotcb_list(const hotcb *h)
     struct hcb_buf b = {0};
     if (!h || !h->open)
         return NULL;
+    hcb_fp_enter();
     hcb_callbacks_json(&b, h);
+    hcb_fp_leave();
     return hcb_buf_take(&b);
 }

@@ -510,6 +510,7 @@ void hcb_sandbox_step_out(struct hcb_sandbox_outside *out)
 {
     out->rounds = rounds;
     out->locale = locale_before;
+    hcb_fp_step_out(&out->fp);
     if (rounds > 0 && locale_before)
         uselocale(locale_before);
     rounds = 0;
@@ -521,6 +522,7 @@ void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out)
 {
     rounds = out->rounds;
     locale_before = out->locale;
+    hcb_fp_step_in(&out->fp);
     if (rounds > 0 && locale_before)
         locale_before = uselocale(atomic_load_explicit(&c_locale, memory_order_acquire));
     if (rounds > 0)

@@ -17,6 +17,7 @@
 #include "script/arena.h"
 #include "script/fault.h"
 #include "script/guard.h"
+#include "stats/fp.h"
 #include <locale.h>
 #include <lua.h>
 
@@ -96,10 +97,12 @@ int hcb_round_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg);
 /* The first n values of the stack stay from now on; the very first is the sandbox's own. */
 void hcb_sandbox_keep(struct hcb_sandbox *sb, int n);
 
-/* Around what the host does inside a round: it has its own locale for that. */
+/* Around what the host does inside a round: it has its own locale for that, and its own
+ * floating point environment. */
 struct hcb_sandbox_outside {
     unsigned rounds;
     locale_t locale;
+    struct hcb_fp_outside fp;
 };
 void hcb_sandbox_step_out(struct hcb_sandbox_outside *out);
 void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out);

@@ -22,28 +22,34 @@ void hcb_fp_run(void (*work)(void *), void *of)
     _mm_setcsr(was);
 }
 
-static void set_x87(unsigned short modes)
+static unsigned short set_x87(unsigned short modes)
 {
-    __asm__ volatile("fldcw %0" : : "m"(modes));
+    unsigned short was;
+    __asm__ volatile("fnstcw %0" : "=m"(was));
+    if (was != modes)
+        __asm__ volatile("fldcw %0" : : "m"(modes));
+    return was;
 }
 
-static void take_over(void)
+/* Who sets modes sets them in both, so that one is asked: it is the faster. Asking it takes as
+ * long as a tenth of a call, so it is not asked again for flags alone. */
+static void take_over(struct hcb_fp_outside *host)
 {
-    __asm__ volatile("fnstcw %0" : "=m"(now.x87));
-    if (now.x87 != DEFAULT_X87)
-        set_x87(DEFAULT_X87);
-    unsigned host = _mm_getcsr(), ours = (host & DENORMALS_CSR) | DEFAULT_CSR;
-    now.of_host = host;
-    if ((host & ~FLAGS_CSR) != ours)
-        _mm_setcsr(ours);
+    host->csr = _mm_getcsr();
+    unsigned ours = (host->csr & DENORMALS_CSR) | DEFAULT_CSR;
+    host->other = (host->csr & ~FLAGS_CSR) != ours;
+    if (!host->other)
+        return;
+    _mm_setcsr(ours);
+    host->x87 = set_x87(DEFAULT_X87);
 }
 
-static void give_back(void)
+static void give_back(const struct hcb_fp_outside *host)
 {
-    if (_mm_getcsr() != now.of_host)
-        _mm_setcsr(now.of_host);
-    if (now.x87 != DEFAULT_X87)
-        set_x87(now.x87);
+    if (!host->other)
+        return;
+    _mm_setcsr(host->csr);
+    set_x87(host->x87);
 }
 
 #else
@@ -57,42 +63,44 @@ void hcb_fp_run(void (*work)(void *), void *of)
     fesetenv(&was);
 }
 
-static void take_over(void)
+static void take_over(struct hcb_fp_outside *host)
 {
-    feholdexcept(&now.of_host);
+    feholdexcept(&host->env);
     fesetround(FE_TONEAREST);
 }
 
-static void give_back(void)
+static void give_back(const struct hcb_fp_outside *host)
 {
-    fesetenv(&now.of_host);
+    fesetenv(&host->env);
 }
 
 #endif
 
 void hcb_fp_enter(void)
 {
-    if (now.entered++ == 0)
-        take_over();
+    struct hcb_fp_outside *host = &now;
+    if (host->entered++ == 0)
+        take_over(host);
 }
 
 void hcb_fp_leave(void)
 {
-    if (--now.entered == 0)
-        give_back();
+    struct hcb_fp_outside *host = &now;
+    if (--host->entered == 0)
+        give_back(host);
 }
 
 void hcb_fp_step_out(struct hcb_fp_outside *out)
 {
     *out = now;
-    if (now.entered > 0)
-        give_back();
+    if (out->entered > 0)
+        give_back(out);
     now.entered = 0;
 }
 
 void hcb_fp_step_in(const struct hcb_fp_outside *out)
 {
     now = *out;
-    if (now.entered > 0)
-        take_over();
+    if (out->entered > 0)
+        take_over(&now);
 }

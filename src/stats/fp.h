@@ -4,6 +4,7 @@
 #ifndef HCB_FP_H
 #define HCB_FP_H
 
+#include <stdbool.h>
 #if !defined(__x86_64__)
 #include <fenv.h>
 #endif
@@ -13,7 +14,8 @@
 void hcb_fp_run(void (*work)(void *), void *of);
 
 /* From here to hcb_fp_leave this thread rounds to nearest and has no traps; whether denormals
- * are zeros stays as the host has it. Then all is as it was, the flags too. They nest. */
+ * are zeros stays as the host has it. Then all is as it was, but that flags may be left which
+ * were raised meanwhile, unless the host's environment was another one. They nest. */
 void hcb_fp_enter(void);
 void hcb_fp_leave(void);
 
@@ -21,10 +23,11 @@ void hcb_fp_leave(void);
 struct hcb_fp_outside {
     unsigned entered;
 #if defined(__x86_64__)
-    unsigned of_host;
+    unsigned csr;
     unsigned short x87;
+    bool other; /* than ours: both were set */
 #else
-    fenv_t of_host;
+    fenv_t env;
 #endif
 };
 void hcb_fp_step_out(struct hcb_fp_outside *out);

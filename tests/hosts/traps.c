@@ -12,7 +12,7 @@
 #include <string.h>
 
 static int traps; /* that are set, 0 where there are none to be had */
-static int rounding = FE_TONEAREST, flags = FE_INEXACT;
+static int rounding = FE_TONEAREST;
 static int calls;
 
 static const char numbers_lua[] =
@@ -44,8 +44,6 @@ static void set_environment(void)
 #ifdef FE_NOMASK_ENV
     feenableexcept(traps);
 #endif
-    volatile double third = 3;
-    third = 1 / third;
 }
 
 static void check_environment(const char *where)
@@ -56,8 +54,7 @@ static void check_environment(const char *where)
 #endif
     CHECK(now == traps, "%s: the traps are %#x", where, (unsigned)now);
     CHECK(fegetround() == rounding, "%s: rounds otherwise", where);
-    CHECK(fetestexcept(FE_ALL_EXCEPT) == flags, "%s: the flags are %#x", where,
-          (unsigned)fetestexcept(FE_ALL_EXCEPT));
+    CHECK(!fetestexcept(traps), "%s: flags are left", where);
 }
 
 static void on_log(void *user, enum hotcb_level level, const char *callback, const char *line)

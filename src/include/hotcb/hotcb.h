@@ -43,8 +43,8 @@
  * Locale. Callbacks run in the C locale; the host's own code never does.
  * Numbers. Where the host has denormals flushed to zero (-ffast-math), they are
  *   zero for callbacks too, but not for what is said of tensors. Traps that it has set
- *   (feenableexcept) and the way it rounds hold for its own code alone; both, and the
- *   flags that were raised, are the host's own after each call.
+ *   (feenableexcept) and the way it rounds hold for its own code alone, and are as they
+ *   were after each call.
  * Strings. UTF-8, ended by NUL, copied before the call returns. Strings that
  *   are returned belong to the library and stay valid until the next call on
  *   the same handle, unless they are said to be yours to free.

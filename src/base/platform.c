@@ -357,6 +357,19 @@ int hcb_platform_exchange(int dir, const char *a, const char *b)
 
 #endif
 
+int hcb_platform_hold_cancel(void)
+{
+    int was = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &was);
+    return was;
+}
+
+void hcb_platform_release_cancel(int was)
+{
+    int held;
+    pthread_setcancelstate(was, &held);
+}
+
 int hcb_platform_cpus(int *all)
 {
     int usable = count_affinity();

@@ -35,6 +35,12 @@ hcb_clock_fn *hcb_platform_coarse_clock(void);
 const char *hcb_find_bytes(const char *text, size_t n, const char *word, size_t word_n);
 const char *hcb_find_last(const char *text, char c, size_t n);
 
+/* A thread that is cancelled leaves locks, handles and timers behind as they are: it is not
+ * cancelled between these two, but where it comes next to a point where it may be. They nest:
+ * release gets what hold returned. */
+int hcb_platform_hold_cancel(void);
+void hcb_platform_release_cancel(int was);
+
 /* Locks the file among all who lock it this way, without waiting: 0, or -1 with errno,
  * which is EWOULDBLOCK if another process has it. The stand-in goes by process: it is lost
  * when any descriptor of the file is closed. */

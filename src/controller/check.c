@@ -1,5 +1,6 @@
 /* A script judged without a run. */
 #include "base/json.h"
+#include "base/platform.h"
 #include "controller/modules.h"
 #include "script/review.h"
 #include "stats/fp.h"
@@ -71,6 +72,7 @@ int hotcb_check(const char *path, const char *symbol, char **out)
         *out = NULL;
     if (!path)
         return HOTCB_EINVAL;
+    int was = hcb_platform_hold_cancel();
     hcb_fp_enter();
     c.target.path = hcb_path_absolute(path);
     c.target.symbol = (char *)(uintptr_t)symbol; /* borrowed */
@@ -91,5 +93,6 @@ int hotcb_check(const char *path, const char *symbol, char **out)
     free(c.places.cwd);
     free(c.target.path);
     hcb_fp_leave();
+    hcb_platform_release_cancel(was);
     return status;
 }

@@ -1,5 +1,6 @@
 /* An event reaches the callbacks that want it; a failure is counted and contained. */
 #include "base/clock.h"
+#include "base/platform.h"
 #include "controller/run.h"
 #include "script/guard.h"
 #include <stdio.h>
@@ -97,16 +98,25 @@ static int handle(struct hcb_round *round, struct calls *c)
     return hcb_script_handle(round, c->due->script, name, c->env, &c->h->fault);
 }
 
+/* What a call has asked for, or that it failed. */
+static void follow(struct hotcb *h, struct hcb_callback *cb, int status, int event)
+{
+    int was = hcb_platform_hold_cancel();
+    if (hcb_effects_any(&h->registry.world.effects))
+        hcb_carry_out(h, cb, hcb_counts_of_call(status == 0));
+    if (status < 0)
+        failed(h, cb, &h->fault, event);
+    hcb_platform_release_cancel(was);
+}
+
 static void end_call(struct calls *c, int status)
 {
     struct hotcb *h = c->h;
     c->calling = false;
     if (hcb_is_child(h)) /* as in attach */
         return;
-    if (hcb_effects_any(&h->registry.world.effects))
-        hcb_carry_out(h, c->due, hcb_counts_of_call(status == 0));
-    if (status < 0)
-        failed(h, c->due, &h->fault, c->event);
+    if (status < 0 || hcb_effects_any(&h->registry.world.effects))
+        follow(h, c->due, status, c->event);
     if (c->begin_ns)
         time_call(c);
     else
@@ -121,7 +131,9 @@ static void call(struct hcb_round *round, struct calls *c)
     c->calling = true;
     int status = handle(round, c);
     if (status == HCB_SCRIPT_DEAD) {
+        int was = hcb_platform_hold_cancel();
         status = revive(c->h, cb, c->env, &c->h->fault);
+        hcb_platform_release_cancel(was);
         status = status == 0 ? handle(round, c) : -1;
     }
     end_call(c, status);
@@ -178,6 +190,7 @@ static void call_all(struct hotcb *h, struct hotcb_env *env, int id, int64_t ste
  * stopped before that, by values that it was given. */
 static void attach_fresh(struct hotcb *h, struct hotcb_env *env, int event)
 {
+    int was = hcb_platform_hold_cancel();
     h->registry.world.fresh = false;
     for (size_t i = 0; i < h->registry.n && h->open; i++) {
         struct hcb_callback *cb = h->registry.v[i];
@@ -191,6 +204,7 @@ static void attach_fresh(struct hotcb *h, struct hotcb_env *env, int event)
             failed(h, cb, &fault, event);
         count_cost(h, cb, hcb_clock_ns() - begin);
     }
+    hcb_platform_release_cancel(was);
 }
 
 static int64_t count_step(struct hotcb *h, const struct hotcb_env *env, int slot, bool *backwards)
@@ -207,8 +221,10 @@ static int64_t count_step(struct hotcb *h, const struct hotcb_env *env, int slot
 /* The state is published by the apply that this is part of. */
 static void checkpoint(struct hotcb *h)
 {
+    int was = hcb_platform_hold_cancel();
     for (size_t i = 0; i < h->registry.n; i++)
         hcb_callback_checkpoint(h->registry.v[i], &h->registry.world);
+    hcb_platform_release_cancel(was);
     h->changed = true;
 }
 

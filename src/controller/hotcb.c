@@ -304,6 +304,7 @@ int hotcb_open(hotcb **out, const hotcb_options *options)
     struct hotcb *h = *out = calloc(1, sizeof *h);
     if (!h)
         return HOTCB_ENOMEM;
+    int was = hcb_platform_hold_cancel();
     hcb_fp_enter();
     h->busy = true; /* for the log hook */
     read_options(&opt, options);
@@ -317,6 +318,7 @@ int hotcb_open(hotcb **out, const hotcb_options *options)
         hcb_lock_drop(&h->lock); /* nobody must wait for a handle that does nothing */
     h->busy = false;
     hcb_fp_leave();
+    hcb_platform_release_cancel(was);
     return status;
 }
 
@@ -369,6 +371,7 @@ void hotcb_close(hotcb *h)
 {
     if (!h || h->busy)
         return;
+    int was = hcb_platform_hold_cancel();
     hcb_fp_enter();
     h->busy = true;
     if (h->open && !hcb_is_child(h))
@@ -376,6 +379,7 @@ void hotcb_close(hotcb *h)
     hcb_lock_drop(&h->lock);
     release(h);
     hcb_fp_leave();
+    hcb_platform_release_cancel(was);
 }
 
 /* ---- apply ----------------------------------------------------------------- */
@@ -428,11 +432,13 @@ static void end_apply(struct hotcb *h)
 
 static int look(struct hotcb *h)
 {
+    int was = hcb_platform_hold_cancel();
     hcb_fp_enter();
     h->busy = true;
     int n = hcb_look(h);
     h->busy = false;
     hcb_fp_leave();
+    hcb_platform_release_cancel(was);
     return n;
 }
 
@@ -473,12 +479,20 @@ static void begin_dispatch(struct hotcb *h)
     h->busy = true;
 }
 
-static void end_dispatch(struct hotcb *h, struct hotcb_env *env)
+static void tell(struct hotcb *h, struct hotcb_env *env)
 {
+    int was = hcb_platform_hold_cancel();
     if (env->refusals.len > 0 && h->open)
         say_refusals(h, env);
     if (h->changed)
         hcb_publish(h);
+    hcb_platform_release_cancel(was);
+}
+
+static void end_dispatch(struct hotcb *h, struct hotcb_env *env)
+{
+    if (env->refusals.len > 0 || h->changed)
+        tell(h, env);
     if (h->apply_ns > 0)
         end_apply(h);
     h->busy = false;
@@ -618,11 +632,13 @@ int hotcb_command(hotcb *h, const char *json)
         return not_ready(h);
     if (!json)
         return hcb_fail(&h->err, HOTCB_EINVAL, "a command must be given");
+    int was = hcb_platform_hold_cancel();
     hcb_fp_enter();
     h->busy = true;
     int status = execute(h, json);
     h->busy = false;
     hcb_fp_leave();
+    hcb_platform_release_cancel(was);
     return status;
 }
 
@@ -651,7 +667,9 @@ int hotcb_send(const char *dir, const char *json, char *err_text, size_t err_siz
     if (status == 0 && !hcb_rundir_init(&files, dir, NULL, NULL))
         status = hcb_fail_nomem(&err);
     else if (status == 0) {
+        int was = hcb_platform_hold_cancel();
         status = hcb_commands_append(files.commands, json, strlen(json), &err);
+        hcb_platform_release_cancel(was);
         hcb_rundir_release(&files);
     }
     say_error(err_text, err_size, status < 0 ? err.text : "");

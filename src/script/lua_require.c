@@ -1,5 +1,6 @@
 /* require, as text only: which text a name stands for is the host's business
  * (hcb_find_module_fn); that each is loaded once a state is this file's. */
+#include "base/platform.h"
 #include "script/script_impl.h"
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -17,7 +18,9 @@ static void load_module(lua_State *L, struct hcb_script *s, const char *name)
 {
     struct hcb_err err;
     hcb_sandbox_hold(L);
+    int was = hcb_platform_hold_cancel();
     int found = find_module(s, name, &err);
+    hcb_platform_release_cancel(was);
     hcb_sandbox_release(L);
     if (found < 0)
         luaL_error(L, "require '%s': %s", name, err.text);

@@ -1,5 +1,6 @@
 /* hotcb.system: what the process takes of the machine, as a table. What is not known is
  * left out of it. */
+#include "base/platform.h"
 #include "script/script_impl.h"
 #include "system/system.h"
 
@@ -32,7 +33,9 @@ static void push_system(lua_State *L)
 {
     struct hcb_system s;
     hcb_sandbox_hold(L);
+    int was = hcb_platform_hold_cancel(); /* it reads files */
     hcb_system_read("", &s);
+    hcb_platform_release_cancel(was);
     hcb_sandbox_release(L);
     lua_createtable(L, 0, 10);
     set_number(L, "cpu_seconds", s.cpu_seconds);
@@ -66,7 +69,9 @@ static void set_gpus(lua_State *L)
     hcb_sandbox_hold(L);
     if (!hcb_system_knows_gpus())
         hcb_effects_add(hcb_script_of(L)->effects, HCB_EFFECT_GPUS, "", 0);
+    int was = hcb_platform_hold_cancel();
     int n = hcb_system_gpus(gpus, &why);
+    hcb_platform_release_cancel(was);
     hcb_sandbox_release(L);
     if (n == 0) {
         set_text(L, "gpu_problem", why);

@@ -1,6 +1,7 @@
 /* The confinement of one Lua state: memory, budget, allowed globals. */
 #include "script/sandbox.h"
 #include "base/clock.h"
+#include "base/platform.h"
 #include "script/lua_library.h"
 #include <errno.h>
 #include <lauxlib.h>
@@ -511,6 +512,7 @@ void hcb_sandbox_step_out(struct hcb_sandbox_outside *out)
     out->rounds = rounds;
     out->locale = locale_before;
     hcb_fp_step_out(&out->fp);
+    out->cancel = hcb_platform_hold_cancel();
     if (rounds > 0 && locale_before)
         uselocale(locale_before);
     rounds = 0;
@@ -523,6 +525,7 @@ void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out)
     rounds = out->rounds;
     locale_before = out->locale;
     hcb_fp_step_in(&out->fp);
+    hcb_platform_release_cancel(out->cancel);
     if (rounds > 0 && locale_before)
         locale_before = uselocale(atomic_load_explicit(&c_locale, memory_order_acquire));
     if (rounds > 0)

@@ -98,11 +98,12 @@ int hcb_round_run(struct hcb_sandbox *sb, lua_CFunction fn, void *arg);
 void hcb_sandbox_keep(struct hcb_sandbox *sb, int n);
 
 /* Around what the host does inside a round: it has its own locale for that, and its own
- * floating point environment. */
+ * floating point environment, and is not cancelled. */
 struct hcb_sandbox_outside {
     unsigned rounds;
     locale_t locale;
     struct hcb_fp_outside fp;
+    int cancel;
 };
 void hcb_sandbox_step_out(struct hcb_sandbox_outside *out);
 void hcb_sandbox_step_in(const struct hcb_sandbox_outside *out);

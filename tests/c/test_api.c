@@ -640,6 +640,33 @@ static void test_called_from_inside(void **state)
     run_release(&r);
 }
 
+/* The same where open and close have something to say. */
+static void log_calling_back(void *user, enum hotcb_level level, const char *callback,
+                             const char *line)
+{
+    struct run *r = user;
+    run_log(user, level, callback, line);
+    assert_int_equal(hotcb_apply(r->h, r->env, "fit_end"), HOTCB_EINVAL);
+    assert_int_equal(hotcb_command(r->h, "{}"), HOTCB_EINVAL);
+    hotcb_close(r->h);
+}
+
+static void test_called_from_open_and_close(void **state)
+{
+    struct run r;
+    (void)state;
+    run_init(&r);
+    r.opt.log = log_calling_back;
+    r.opt.log_level = HOTCB_DEBUG;
+    run_open(&r);
+    assert_int_equal(run_logged(&r, " in "), 1);
+    run_load(&r, "a", "return { handle = print, close = function() print('bye') end }");
+    assert_int_equal(run_apply(&r, "train_step_end"), 0);
+    run_close(&r);
+    assert_int_equal(run_logged(&r, "a: bye\n"), 1);
+    run_release(&r);
+}
+
 /* Nor may another run have the env that a script reads. */
 struct two_runs {
     struct run first, second;
@@ -757,6 +784,7 @@ int main(void)
         WITH_SCRATCH(test_stop_reason),
         WITH_SCRATCH(test_no_allocation_once_warm),
         WITH_SCRATCH(test_called_from_inside),
+        WITH_SCRATCH(test_called_from_open_and_close),
         WITH_SCRATCH(test_env_of_two_runs),
         WITH_SCRATCH(test_a_locale_taken_inside),
     };

@@ -1,6 +1,6 @@
 /* Hosts with several threads: a run each, runaways at the same time, handles that move from
- * thread to thread, threads that end with their timer armed, and five hundred threads one
- * after the other, after which nothing is left over. */
+ * thread to thread, threads that end with their timer armed or are cancelled amid a call, and
+ * five hundred threads one after the other, after which nothing is left over. */
 #include "trial.h"
 
 #include <pthread.h>
@@ -229,6 +229,109 @@ static void churn_of_handles(void)
     check_left(&before, &after);
 }
 
+/* ---- cancelled ------------------------------------------------------------- */
+
+/* What each makes the run do that a thread may be cancelled at. */
+static const char *const cancelled_in[] = {
+    "function handle() local t = hotcb.system() end",
+    "function handle() hotcb.artifact('a', 'b'); hotcb.scalar('x', 1) end",
+    "function handle(_, env) env.log('hello') end",
+    "function handle() error('no') end",
+    "function handle() require('hotcb.testing_none') end",
+    "function handle(_, env) local x = env.lazy end",
+};
+
+struct cancelled {
+    struct trial t;
+    hotcb_options opt;
+    int applies;
+};
+
+static int writes(void *user, hotcb_env *env, const char *key)
+{
+    FILE *f = fopen("/dev/null", "w");
+    if (f && fclose(f) != 0)
+        return -1;
+    return hotcb_env_int(env, key, *(int *)user);
+}
+
+/* As long as a timer that was left armed would need. */
+static void take_time(void *arg)
+{
+    int64_t end = trial_thread_cpu_ms() + 3 * TRIAL_TIME_MS;
+    (void)arg;
+    while (trial_thread_cpu_ms() < end)
+        ;
+}
+
+static void *apply_cancelled(void *arg)
+{
+    struct cancelled *c = arg;
+    pthread_cleanup_push(take_time, NULL);
+    pthread_cancel(pthread_self());
+    for (c->applies = 0; c->applies < 5; c->applies++) {
+        hotcb_env_step(c->t.env, c->t.step++);
+        hotcb_apply(c->t.h, c->t.env, c->applies == 2 ? "checkpoint" : "train_step_end");
+    }
+    pthread_testcancel();
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+static void *open_cancelled(void *arg)
+{
+    struct cancelled *c = arg;
+    hotcb *h;
+    char err[100];
+    pthread_cancel(pthread_self());
+    hotcb_open(&h, &c->opt);
+    hotcb_command(h, "{\"op\":\"load\",\"id\":\"x\","
+                     "\"target\":{\"kind\":\"module\",\"path\":\"hotcb.callbacks.heartbeat\"}}");
+    hotcb_send(c->opt.dir, "{\"op\":\"enable\",\"id\":\"x\"}", err, sizeof err);
+    hotcb_check("/dev/null", NULL, NULL);
+    hotcb_close(h);
+    c->applies++;
+    pthread_testcancel();
+    return NULL;
+}
+
+static void join_cancelled(struct cancelled *c, void *(*fn)(void *), int applies)
+{
+    pthread_t thread;
+    void *result = NULL;
+    if (pthread_create(&thread, NULL, fn, c) == 0)
+        pthread_join(thread, &result);
+    CHECK(c->applies == applies, "it ended after %d calls", c->applies);
+    CHECK(result == PTHREAD_CANCELED, "it was not cancelled");
+}
+
+/* A thread that is cancelled leaves a run that goes on, and closes, on another one. */
+static void cancelled(void *arg)
+{
+    struct cancelled c;
+    int i = *(int *)arg;
+    char name[30];
+    named(name, sizeof name, "cancelled", i);
+    trial_init(&c.t, name);
+    c.t.opt.errors = -1;
+    c.t.opt.poll_interval_ms = -1;
+    if (trial_open(&c.t)) {
+        hotcb_env_lazy(c.t.env, "lazy", writes, &i);
+        trial_load(&c.t, "cancelled", cancelled_in[i]);
+        join_cancelled(&c, apply_cancelled, 5);
+        hotcb_command(c.t.h, "{\"op\":\"unload\",\"id\":\"cancelled\"}");
+    }
+    hotcb_close(c.t.h);
+    CHECK(hotcb_open(&c.t.h, &c.t.opt) == 0, "%s", hotcb_errmsg(c.t.h));
+    trial_close(&c.t);
+    c.opt = c.t.opt;
+    c.opt.log = NULL; /* it goes to stderr */
+    c.opt.log_level = HOTCB_ERROR;
+    c.applies = 0;
+    join_cancelled(&c, open_cancelled, 1);
+    trial_whole("cancelled-after", TRIAL_TIMER);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -241,5 +344,7 @@ int main(int argc, char **argv)
     ends_with_its_timer_armed();
     churn();
     churn_of_handles();
+    for (int i = 0; i < (int)(sizeof cancelled_in / sizeof *cancelled_in); i++)
+        trial_in_child(cancelled_in[i], cancelled, &i);
     return trial_end();
 }

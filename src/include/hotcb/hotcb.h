@@ -28,7 +28,8 @@
  * Threads. One thread at a time per handle and per env; different handles on
  *   different threads do not disturb one another. hotcb starts no thread. A
  *   callback may need 480 KiB of stack: on a thread that has less left it is not
- *   called, and says so. hotcb itself needs 64 KiB.
+ *   called, and says so. hotcb itself needs 64 KiB. A thread that is cancelled amid
+ *   a call, a hook included, is so at the next point for it after the call.
  * Signals. On Linux the first call into a script takes the highest real-time
  *   signal that nobody handles (never the last) for the life of the process, and
  *   two timers for each thread that calls scripts; they tick on that thread, only

@@ -154,8 +154,13 @@ typedef struct hotcb_options {
     int64_t media_bytes;       /* size cap of hotcb.media.jsonl, 2 files; default 256 MiB */
 } hotcb_options;
 
+#ifdef __cplusplus
+#define HOTCB_OPTIONS_LEVEL static_cast<hotcb_level>(0)
+#else
+#define HOTCB_OPTIONS_LEVEL (enum hotcb_level)0
+#endif
 #define HOTCB_OPTIONS_INIT { sizeof(hotcb_options), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, \
-                             NULL, (enum hotcb_level)0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+                             NULL, HOTCB_OPTIONS_LEVEL, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens the run directory `opt->dir` (created if missing, with hotcb's files in
  * it) and takes its lock: one run at a time owns a directory. Nothing is read

@@ -40,6 +40,8 @@ const char *hcb_guard_name(void) { return "count hook"; }
 #define ASKS 2           /* Lua may miss the first */
 #define KERNEL_NS 4000000 /* that a timer on CPU time may be late */
 #define TICK_MIN_NS 1000000
+#define SHORT_WAIT 4 /* ticks */
+#define PATIENCE 64
 
 /* Of one thread; all zero in a forked child. */
 struct record {
@@ -51,7 +53,9 @@ struct record {
     timer_t timer;
     timer_t fine;    /* on the monotonic clock */
     int64_t asked_ns;
-    volatile uint64_t blocked; /* signals that are while the run's own code runs */
+    volatile uint64_t blocked; /* signals that are while scripts run, as last seen */
+    bool plain;    /* a tick of this run found no more blocked */
+    unsigned more; /* ticks that did, one after the other */
     sigset_t mask; /* that a jump came from */
     uint32_t mxcsr; /* and the modes of floating point there, which a handler has its own of */
     uint16_t x87;
@@ -109,10 +113,18 @@ static uint64_t bits_of(const sigset_t *signals)
 }
 
 /* A handler of the host's that came amid the run has its signal blocked: it is not broken
- * off, nor would that signal ever come again. */
-static bool in_handler(const struct record *r, const ucontext_t *context)
+ * off, nor would that signal ever come again. If no tick of a run found less blocked, the
+ * host has blocked more since that was last looked at. */
+static void note_blocked(struct record *r, const ucontext_t *context)
 {
-    return bits_of(&context->uc_sigmask) & ~r->blocked;
+    uint64_t bits = bits_of(&context->uc_sigmask);
+    bool more = bits & ~r->blocked;
+    r->more = more ? r->more + 1 : 0;
+    if (more && (r->plain || r->more < PATIENCE))
+        return;
+    r->plain = true;
+    r->more = 0;
+    r->blocked = bits;
 }
 
 /* The next tick for a run that is at the end of its time, or beyond. The clock that goes
@@ -127,6 +139,16 @@ static void set_fine(struct record *r, const struct hcb_run *run, int64_t ns)
     set(r->fine, ns);
 }
 
+/* Such a handler is waited for. One that comes as often as the kernel's clock ticks could be
+ * there at each tick of the timer that goes by it. */
+static void wait_for_handler(struct record *r, const struct hcb_run *run)
+{
+    if (r->more > SHORT_WAIT)
+        set_fine(r, run, GRACE_NS);
+    else
+        set_timer(r, GRACE_NS);
+}
+
 static void note_origin(struct record *r, const ucontext_t *context)
 {
     r->mask = context->uc_sigmask;
@@ -139,8 +161,8 @@ static void note_origin(struct record *r, const ucontext_t *context)
 /* A thread that was not scheduled meanwhile has had no time to stop. */
 static void overdue(struct record *r, struct hcb_run *run, int64_t now, const ucontext_t *context)
 {
-    if (in_handler(r, context)) {
-        set_timer(r, GRACE_NS);
+    if (r->more > 0) {
+        wait_for_handler(r, run);
         return;
     }
     bool had_time = run->late == 0 || now - r->asked_ns >= GRACE_NS / 2;
@@ -170,9 +192,10 @@ static void tick(struct record *r, const ucontext_t *context)
     if (r->seen != run->serial) {
         r->seen = run->serial;
         r->seen_ns = now;
-        r->blocked = UINT64_MAX;
+        r->plain = false;
+        r->more = 0;
     }
-    r->blocked &= bits_of(&context->uc_sigmask);
+    note_blocked(r, context);
     int64_t left = r->seen_ns + run->budget_ns - now;
     if (left > KERNEL_NS)
         set_timer(r, left - KERNEL_NS < run->tick_ns ? left - KERNEL_NS : run->tick_ns);
@@ -332,6 +355,8 @@ static bool arm(struct record *r, const struct hcb_run *run)
         return false;
     }
     r->seen_ns = hcb_clock_cpu_ns();
+    r->plain = true; /* it has just been looked at */
+    r->more = 0;
     atomic_signal_fence(memory_order_seq_cst);
     r->seen = run->serial;
     set_timer(r, run->tick_ns);

@@ -20,6 +20,7 @@ int main(int argc, char **argv)
     hotcb_options opt = HOTCB_OPTIONS_INIT;
     const struct timespec pause = { 0, 2000000 };
     int64_t step;
+    double loss = 1;
     int stopped;
 
     opt.dir = argc > 1 ? argv[1] : ".";
@@ -35,7 +36,8 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (step = 0; step < STEPS && !hotcb_stop_reason(h); step++) {
         hotcb_env_step(env, step);
-        hotcb_env_num(env, "loss", 1.0 / (double)(step + 1));
+        loss *= 0.999;
+        hotcb_env_num(env, "loss", loss);
         hotcb_apply(h, env, "train_step_end");
         nanosleep(&pause, NULL);
     }

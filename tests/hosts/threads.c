@@ -344,7 +344,8 @@ int main(int argc, char **argv)
     ends_with_its_timer_armed();
     churn();
     churn_of_handles();
-    for (int i = 0; i < (int)(sizeof cancelled_in / sizeof *cancelled_in); i++)
+    /* ASan takes the stack of a thread that was cancelled for what it was before. */
+    for (int i = 0; !TRIAL_ASAN && i < (int)(sizeof cancelled_in / sizeof *cancelled_in); i++)
         trial_in_child(cancelled_in[i], cancelled, &i);
     return trial_end();
 }

@@ -73,16 +73,16 @@ static uintptr_t loader_low, loader_high;
 
 /* ---- the handler ------------------------------------------------------------ */
 
-static void set(timer_t timer, int64_t ns)
+static bool set(timer_t timer, int64_t ns)
 {
     struct itimerspec in = {.it_value = {ns / 1000000000, ns % 1000000000}};
-    timer_settime(timer, 0, &in, NULL);
+    return timer_settime(timer, 0, &in, NULL) == 0;
 }
 
-static void set_timer(struct record *r, int64_t ns)
+static bool set_timer(struct record *r, int64_t ns)
 {
     r->shared.armed_ns = (uint64_t)ns;
-    set(r->timer, ns);
+    return set(r->timer, ns);
 }
 
 static uintptr_t place_of(const ucontext_t *context)
@@ -359,7 +359,10 @@ static bool arm(struct record *r, const struct hcb_run *run)
     r->more = 0;
     atomic_signal_fence(memory_order_seq_cst);
     r->seen = run->serial;
-    set_timer(r, run->tick_ns);
+    if (!set_timer(r, run->tick_ns)) { /* a filter of system calls may forbid it */
+        give_up(r);
+        return false;
+    }
     return true;
 }
 

@@ -14,6 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifdef __linux__
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
+
 #define MIB ((rlim_t)1 << 20)
 
 static const char idle_lua[] = "function handle() end\n";
@@ -324,6 +332,29 @@ static void no_timer_later(void *arg)
     trial_close(&t);
 }
 
+/* A filter of system calls that knows how to make timers, and not how to set them. */
+#ifdef SYS_timer_settime
+static bool forbid(unsigned number)
+{
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void no_setting(void *arg)
+{
+    (void)arg;
+    if (forbid(SYS_timer_settime)) /* else the system has no such filters */
+        trial_whole("no-setting", TRIAL_HOOK);
+}
+#endif
+
 static void in_a_thread(void *arg)
 {
     (void)arg;
@@ -377,6 +408,9 @@ static const struct {
     {"no descriptor during a run", no_descriptor_during_a_run, false},
     {"no timer to be had", no_timer, false},
     {"no timer later on", no_timer_later, false},
+#ifdef SYS_timer_settime
+    {"no setting of timers", no_setting, false},
+#endif
     {"an endless stack", endless_stack, false},
     {"no file may grow", no_file_may_grow, false},
 };

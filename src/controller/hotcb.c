@@ -470,6 +470,7 @@ static void say_refusals(struct hotcb *h, struct hotcb_env *env)
         hcb_log(&h->log, HOTCB_WARN, NULL, "env %.*s; callbacks see nil there", (int)n, line);
     }
     hcb_buf_release(&env->refusals);
+    env->uncommon = false;
 }
 
 static void begin_dispatch(struct hotcb *h)
@@ -539,7 +540,7 @@ static bool is_idle(struct hotcb *h, struct hotcb_env *env, int id)
     int slot = h->plans[id].slot;
     int64_t step = slot < 0 ? INT64_MIN : hcb_event_step(h, env, slot);
     if (!hcb_is_for_nobody(h, id, step) || (slot >= 0 && step < w->last_step[slot]) ||
-        w->fresh || env->refusals.len > 0)
+        w->fresh)
         return false;
     if (slot >= 0) {
         h->counts[slot]++;
@@ -567,7 +568,7 @@ static __attribute__((noinline)) int apply_looking(struct hotcb *h, struct hotcb
     return h->open ? dispatch(h, env, &event, 1) : hotcb_dispatch(h, env, &event, 1);
 }
 
-static __attribute__((noinline)) int apply_in_vain(hotcb *h, hotcb_env *env, const char *event)
+static __attribute__((noinline)) int apply_uncommon(hotcb *h, hotcb_env *env, const char *event)
 {
     return hotcb_apply_events(h, env, &event, 1);
 }
@@ -575,8 +576,8 @@ static __attribute__((noinline)) int apply_in_vain(hotcb *h, hotcb_env *env, con
 /* Most applies have nothing to do: for them this is all. */
 int hotcb_apply(hotcb *h, hotcb_env *env, const char *event)
 {
-    if (!ready(h) || !env || env->lent || !event)
-        return apply_in_vain(h, env, event);
+    if (!ready(h) || !env || env->uncommon || !event)
+        return apply_uncommon(h, env, event);
     note_step(h, env);
     bool looks = look_is_due(h);
     int id = looks ? -1 : hcb_event_recent(&h->registry.world.events, event);

@@ -420,12 +420,13 @@ static void work_out(struct hotcb_env *env, int at)
 {
     struct hcb_slot *slot = &env->slots[at];
     slot->resolving = true;
-    env->lent = true;
+    env->lent = env->uncommon = true;
     note_use(env, at);
     int rc = env->call_host ? env->call_host(slot->lazy, slot->lazy_user, env, slot->full_key)
                             : slot->lazy(slot->lazy_user, env, slot->full_key);
     slot = &env->slots[at];
     env->lent = false;
+    env->uncommon = env->refusals.len > 0;
     note_use(env, at);
     slot->resolving = false;
     slot->resolved = true;

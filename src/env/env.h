@@ -46,6 +46,7 @@ struct hotcb_env {
     size_t group_n, group_cap;
     bool has_step;
     bool lent;          /* to a provider: no run may have it meanwhile */
+    bool uncommon;      /* lent, or with refusals */
     int64_t step;
     struct hcb_device devices[HCB_DEVICES]; /* type 0: not in use */
     struct hcb_err err;       /* of the last tensor that was refused */

@@ -179,6 +179,7 @@ static void note_refusal(struct hotcb_env *env, struct hcb_slot *slot)
         return;
     hcb_buf_printf(&env->refusals, "%s\n", env->err.text);
     slot->refused = !env->refusals.oom; /* else the next time */
+    env->uncommon |= env->refusals.len > 0;
     env->refusals.oom = false;
 }
 

@@ -298,33 +298,42 @@ static int add_since(const struct hcb_callback *heir, const struct hcb_value *pa
     return hcb_fail_nomem(err);
 }
 
-/* Of a callback that has not loaded yet the values may be what was wrong: they are
- * tried. YAML's stay wanted, whatever comes of it; a command's go again. */
+static void swap(struct hcb_value *a, struct hcb_value *b)
+{
+    struct hcb_value was = *a;
+    *a = *b;
+    *b = was;
+}
+
+/* Of a callback that has not loaded yet the values or limits may be what was wrong: it is
+ * tried with those of this op. YAML's stay wanted, whatever comes of it; false: they are a
+ * command's, and go again. */
+static bool stay(struct hcb_registry *r, struct hcb_callback *cb, const struct hcb_op *op,
+                 const struct hcb_fault *before, struct hcb_outcome *out)
+{
+    struct hcb_fault fault;
+    if (load_again(r, cb, &fault) == 0) {
+        accept(out);
+        return true;
+    }
+    refuse_fault(out, &fault);
+    out->wanted = op->origin == HCB_FROM_YAML;
+    if (!out->wanted)
+        hcb_callback_keep_fault(cb, before);
+    return out->wanted;
+}
+
 static void set_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
                          const struct hcb_op *op, struct hcb_outcome *out)
 {
     struct hcb_value before = {0};
-    struct hcb_fault fault, was = *hcb_callback_fault(cb);
+    struct hcb_fault fault = *hcb_callback_fault(cb);
     if (!hcb_value_copy(&before, &cb->set)) {
         hcb_fail_nomem(&out->err);
-        return;
-    }
-    if (hcb_callback_want(cb, &op->params, &out->err) < 0) {
-        hcb_value_release(&before);
-        return;
-    }
-    forget_since(cb, &op->params);
-    if (load_again(r, cb, &fault) == 0) {
-        accept(out);
-    } else {
-        refuse_fault(out, &fault);
-        out->wanted = op->origin == HCB_FROM_YAML;
-        if (!out->wanted) {
-            hcb_value_release(&cb->set);
-            cb->set = before;
-            hcb_callback_keep_fault(cb, &was);
-            memset(&before, 0, sizeof before);
-        }
+    } else if (hcb_callback_want(cb, &op->params, &out->err) == 0) {
+        forget_since(cb, &op->params);
+        if (!stay(r, cb, op, &fault, out))
+            swap(&cb->set, &before);
     }
     hcb_value_release(&before);
 }
@@ -393,33 +402,18 @@ static void op_set(struct hcb_registry *r, struct hcb_callback *cb, const struct
         accept(out);
 }
 
-/* They may be why it did not load. What is kept where it does not is as with values. */
 static void limit_unloaded(struct hcb_registry *r, struct hcb_callback *cb,
                            const struct hcb_op *op, struct hcb_outcome *out)
 {
     struct hcb_value given = {0};
     struct hcb_limits before = cb->limits;
-    struct hcb_fault fault, was = *hcb_callback_fault(cb);
+    struct hcb_fault fault = *hcb_callback_fault(cb);
     if (!hcb_value_copy(&given, &cb->limits_given)) {
         hcb_fail_nomem(&out->err);
-        return;
-    }
-    if (hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err) < 0) {
-        hcb_value_release(&given);
-        return;
-    }
-    if (load_again(r, cb, &fault) == 0) {
-        accept(out);
-    } else {
-        refuse_fault(out, &fault);
-        out->wanted = op->origin == HCB_FROM_YAML;
-        if (!out->wanted) {
-            cb->limits = before;
-            hcb_value_release(&cb->limits_given);
-            cb->limits_given = given;
-            hcb_callback_keep_fault(cb, &was);
-            return;
-        }
+    } else if (hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err) == 0 &&
+               !stay(r, cb, op, &fault, out)) {
+        cb->limits = before;
+        swap(&cb->limits_given, &given);
     }
     hcb_value_release(&given);
 }

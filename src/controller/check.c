@@ -1,9 +1,8 @@
 /* A script judged without a run. */
 #include "base/json.h"
-#include "base/platform.h"
+#include "controller/entry.h"
 #include "controller/modules.h"
 #include "script/review.h"
-#include "stats/fp.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,8 +71,7 @@ int hotcb_check(const char *path, const char *symbol, char **out)
         *out = NULL;
     if (!path)
         return HOTCB_EINVAL;
-    int was = hcb_platform_hold_cancel();
-    hcb_fp_enter();
+    int was = hcb_enter();
     c.target.path = hcb_path_absolute(path);
     c.target.symbol = (char *)(uintptr_t)symbol; /* borrowed */
     c.places.cwd = hcb_path_absolute(".");
@@ -92,7 +90,6 @@ int hotcb_check(const char *path, const char *symbol, char **out)
     hcb_loading_release(&c.loading);
     free(c.places.cwd);
     free(c.target.path);
-    hcb_fp_leave();
-    hcb_platform_release_cancel(was);
+    hcb_leave(was);
     return status;
 }

@@ -2,9 +2,9 @@
 #include "base/clock.h"
 #include "base/platform.h"
 #include "base/text.h"
+#include "controller/entry.h"
 #include "controller/run.h"
 #include "script/pool.h"
-#include "stats/fp.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,8 +304,7 @@ int hotcb_open(hotcb **out, const hotcb_options *options)
     struct hotcb *h = *out = calloc(1, sizeof *h);
     if (!h)
         return HOTCB_ENOMEM;
-    int was = hcb_platform_hold_cancel();
-    hcb_fp_enter();
+    int was = hcb_enter();
     h->busy = true; /* for the log hook */
     read_options(&opt, options);
     int status = init(h, &opt);
@@ -317,8 +316,7 @@ int hotcb_open(hotcb **out, const hotcb_options *options)
     else
         hcb_lock_drop(&h->lock); /* nobody must wait for a handle that does nothing */
     h->busy = false;
-    hcb_fp_leave();
-    hcb_platform_release_cancel(was);
+    hcb_leave(was);
     return status;
 }
 
@@ -371,15 +369,13 @@ void hotcb_close(hotcb *h)
 {
     if (!h || h->busy)
         return;
-    int was = hcb_platform_hold_cancel();
-    hcb_fp_enter();
+    int was = hcb_enter();
     h->busy = true;
     if (h->open && !hcb_is_child(h))
         close_run(h);
     hcb_lock_drop(&h->lock);
     release(h);
-    hcb_fp_leave();
-    hcb_platform_release_cancel(was);
+    hcb_leave(was);
 }
 
 /* ---- apply ----------------------------------------------------------------- */
@@ -432,13 +428,11 @@ static void end_apply(struct hotcb *h)
 
 static int look(struct hotcb *h)
 {
-    int was = hcb_platform_hold_cancel();
-    hcb_fp_enter();
+    int was = hcb_enter();
     h->busy = true;
     int n = hcb_look(h);
     h->busy = false;
-    hcb_fp_leave();
-    hcb_platform_release_cancel(was);
+    hcb_leave(was);
     return n;
 }
 
@@ -633,13 +627,11 @@ int hotcb_command(hotcb *h, const char *json)
         return not_ready(h);
     if (!json)
         return hcb_fail(&h->err, HOTCB_EINVAL, "a command must be given");
-    int was = hcb_platform_hold_cancel();
-    hcb_fp_enter();
+    int was = hcb_enter();
     h->busy = true;
     int status = execute(h, json);
     h->busy = false;
-    hcb_fp_leave();
-    hcb_platform_release_cancel(was);
+    hcb_leave(was);
     return status;
 }
 
@@ -659,20 +651,18 @@ int hotcb_send(const char *dir, const char *json, char *err_text, size_t err_siz
         return HOTCB_EINVAL;
     }
     hcb_op_init(&op);
-    hcb_fp_enter();
+    int was = hcb_enter();
     int status = hcb_op_parse(json, strlen(json), &op, &err);
-    hcb_fp_leave();
     hcb_op_release(&op);
     if (status == 0 && strpbrk(json, "\r\n"))
         status = hcb_fail(&err, HOTCB_EFORMAT, "a command is one line");
     if (status == 0 && !hcb_rundir_init(&files, dir, NULL, NULL))
         status = hcb_fail_nomem(&err);
     else if (status == 0) {
-        int was = hcb_platform_hold_cancel();
         status = hcb_commands_append(files.commands, json, strlen(json), &err);
-        hcb_platform_release_cancel(was);
         hcb_rundir_release(&files);
     }
+    hcb_leave(was);
     say_error(err_text, err_size, status < 0 ? err.text : "");
     return status;
 }
@@ -682,8 +672,8 @@ char *hotcb_list(const hotcb *h)
     struct hcb_buf b = {0};
     if (!h || !h->open)
         return NULL;
-    hcb_fp_enter();
+    int was = hcb_enter();
     hcb_callbacks_json(&b, h);
-    hcb_fp_leave();
+    hcb_leave(was);
     return hcb_buf_take(&b);
 }

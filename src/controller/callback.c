@@ -518,15 +518,13 @@ static int ensure_alive(struct hcb_callback *cb, struct hcb_world *world, struct
     return 0;
 }
 
-/* *out becomes a copy of `given` with `changes` made: what is null is taken away.
- * Made before anything is done, so that what was done is never forgotten. */
-static int with_changes(const struct hcb_value *given, const struct hcb_value *changes,
-                        struct hcb_value *out, struct hcb_err *err)
+int hcb_with_changes(const struct hcb_value *given, const struct hcb_value *changes,
+                     const struct hcb_value *hides, struct hcb_value *out, struct hcb_err *err)
 {
     bool ok = hcb_value_copy(out, given);
     for (size_t i = 0; ok && changes->type == HCB_MAP && i < changes->u.map.n; i++) {
         const struct hcb_pair *pair = &changes->u.map.p[i];
-        if (pair->value.type == HCB_NULL)
+        if (pair->value.type == HCB_NULL && !hcb_map_get(hides, pair->key))
             hcb_map_remove(out, pair->key);
         else
             ok = hcb_map_set(out, pair->key, &pair->value);
@@ -554,7 +552,7 @@ int hcb_callback_want(struct hcb_callback *cb, const struct hcb_value *params,
                       struct hcb_err *err)
 {
     struct hcb_value next = {0};
-    int status = with_changes(&cb->set, params, &next, err);
+    int status = hcb_with_changes(&cb->set, params, NULL, &next, err);
     settle(cb, &cb->set, &next, status == 0);
     return status;
 }
@@ -565,7 +563,7 @@ int hcb_callback_set(struct hcb_callback *cb, struct hcb_world *world,
     struct hcb_value next = {0};
     int status = ensure_alive(cb, world, err);
     if (status == 0)
-        status = with_changes(&cb->set, params, &next, err);
+        status = hcb_with_changes(&cb->set, params, NULL, &next, err);
     if (status == 0)
         status = hcb_script_set(cb->script, params, err);
     world->carry_out(world->user, cb, hcb_counts_of_call(status == 0));
@@ -594,7 +592,7 @@ int hcb_callback_set_limits(struct hcb_callback *cb, struct hcb_world *world,
     struct hcb_value next = {0};
     int status = hcb_limits_read(&wanted, &world->limits, limits, err);
     if (status == 0)
-        status = with_changes(&cb->limits_given, limits, &next, err);
+        status = hcb_with_changes(&cb->limits_given, limits, NULL, &next, err);
     if (status < 0)
         return status;
     cb->limits = wanted;

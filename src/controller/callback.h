@@ -128,6 +128,12 @@ int hcb_callback_rebuild(struct hcb_callback *cb, struct hcb_world *world,
 bool hcb_callback_changed(struct hcb_callback *cb, struct hcb_world *world, bool *text_differs);
 void hcb_callback_forget_found(struct hcb_callback *cb);
 
+/* *out (null before) becomes a copy of `given` with `changes` made: null takes a key away, or
+ * stays as null where `hides` (a map, or NULL) has it. Made before anything is done, so that
+ * what was done is never forgotten. Errors: ENOMEM. */
+int hcb_with_changes(const struct hcb_value *given, const struct hcb_value *changes,
+                     const struct hcb_value *hides, struct hcb_value *out, struct hcb_err *err);
+
 /* Remembers values to be set by the next load; null takes one away. */
 int hcb_callback_want(struct hcb_callback *cb, const struct hcb_value *params,
                       struct hcb_err *err);

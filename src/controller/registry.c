@@ -192,30 +192,28 @@ static int load_again(struct hcb_registry *r, struct hcb_callback *cb, struct hc
     return status;
 }
 
-static void take_over(struct hcb_registry *r, size_t i)
+/* By what came of loading it, what waits behind a callback takes over, or waits on. */
+static void settle_heir(struct hcb_registry *r, size_t i, int status,
+                        const struct hcb_fault *fault)
 {
-    struct hcb_callback *heir = r->v[i]->heir;
-    r->v[i]->heir = NULL;
+    struct hcb_callback *cb = r->v[i], *heir = cb->heir;
+    if (status < 0) {
+        mark_unloaded(heir, fault);
+        hcb_callback_touch(cb); /* it says why */
+        return;
+    }
+    cb->heir = NULL;
     hcb_callback_clear_failure(heir);
     replace(r, i, heir);
-}
-
-static void still_waits(struct hcb_callback *cb, const struct hcb_fault *fault)
-{
-    mark_unloaded(cb->heir, fault);
-    hcb_callback_touch(cb); /* it says why */
 }
 
 /* true: it took over, and cb is no more. */
 static bool heir_loads(struct hcb_registry *r, struct hcb_callback *cb)
 {
     struct hcb_fault fault;
-    bool loads = hcb_callback_load(cb->heir, &r->world, &fault) == 0;
-    if (loads)
-        take_over(r, index_of(r, cb->id));
-    else
-        still_waits(cb, &fault);
-    return loads;
+    int status = hcb_callback_load(cb->heir, &r->world, &fault);
+    settle_heir(r, index_of(r, cb->id), status, &fault);
+    return status == 0;
 }
 
 /* Clears a failure, which takes a state that can run. Where there is none, enabled it
@@ -282,20 +280,10 @@ static void forget_since(struct hcb_callback *cb, const struct hcb_value *params
 static int add_since(const struct hcb_callback *heir, const struct hcb_value *params,
                      struct hcb_value *out, struct hcb_err *err)
 {
-    bool ok = heir->since.type != HCB_MAP || hcb_value_copy(out, &heir->since);
-    if (out->type != HCB_MAP)
-        hcb_value_map(out);
-    for (size_t i = 0; ok && i < params->u.map.n; i++) {
-        const struct hcb_pair *pair = &params->u.map.p[i];
-        if (pair->value.type == HCB_NULL && !hcb_map_get(&heir->set, pair->key))
-            hcb_map_remove(out, pair->key);
-        else
-            ok = hcb_map_set(out, pair->key, &pair->value);
-    }
-    if (ok)
-        return 0;
-    hcb_value_release(out);
-    return hcb_fail_nomem(err);
+    struct hcb_value none = {0};
+    hcb_value_map(&none);
+    return hcb_with_changes(heir->since.type == HCB_MAP ? &heir->since : &none, params, &heir->set,
+                            out, err);
 }
 
 static void swap(struct hcb_value *a, struct hcb_value *b)
@@ -370,13 +358,22 @@ static int set_by_command(struct hcb_registry *r, struct hcb_callback *cb,
         return HOTCB_ENOMEM;
     int status = hcb_callback_set(cb, &r->world, params, err);
     if (status == 0 && cb->heir) {
-        struct hcb_value before = cb->heir->since;
-        cb->heir->since = since;
-        since = before;
+        swap(&cb->heir->since, &since);
         hcb_callback_touch(cb->heir);
     }
     hcb_value_release(&since);
     return status;
+}
+
+/* What YAML says of it is kept for what waits behind a callback. true: that loads with it, and
+ * took over. */
+static bool suits_heir(struct hcb_registry *r, struct hcb_callback *cb, struct hcb_outcome *out)
+{
+    out->wanted = true;
+    bool loads = heir_loads(r, cb);
+    if (loads)
+        accept(out);
+    return loads;
 }
 
 static void op_set(struct hcb_registry *r, struct hcb_callback *cb, const struct hcb_op *op,
@@ -390,12 +387,9 @@ static void op_set(struct hcb_registry *r, struct hcb_callback *cb, const struct
     if (yaml && cb->heir) {
         if (hcb_callback_want(cb->heir, &op->params, &out->err) < 0)
             return;
-        out->wanted = true;
         forget_since(cb->heir, &op->params);
-        if (heir_loads(r, cb)) {
-            accept(out);
+        if (suits_heir(r, cb, out))
             return;
-        }
     }
     if ((yaml ? set_from_yaml(r, cb, &op->params, &out->err)
               : set_by_command(r, cb, &op->params, &out->err)) == 0)
@@ -427,13 +421,9 @@ static void op_limits(struct hcb_registry *r, struct hcb_callback *cb, const str
         return;
     }
     if (yaml && cb->heir) {
-        if (hcb_callback_set_limits(cb->heir, &r->world, &op->limits, &out->err) < 0)
+        if (hcb_callback_set_limits(cb->heir, &r->world, &op->limits, &out->err) < 0 ||
+            suits_heir(r, cb, out))
             return;
-        out->wanted = true;
-        if (heir_loads(r, cb)) {
-            accept(out);
-            return;
-        }
     }
     if (hcb_callback_set_limits(cb, &r->world, &op->limits, &out->err) < 0)
         return;
@@ -506,10 +496,7 @@ static int try_heir(struct hcb_registry *r, size_t i, hcb_said_fn *say, void *us
         return 0;
     int status = hcb_callback_load(heir, &r->world, &fault);
     report(heir, status, &fault, say, user);
-    if (status == 0)
-        take_over(r, i);
-    else
-        still_waits(cb, &fault);
+    settle_heir(r, i, status, &fault);
     return 1;
 }
 

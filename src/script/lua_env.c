@@ -188,17 +188,6 @@ static int l_newindex(lua_State *L)
     return 0;
 }
 
-static bool is_view(lua_State *L, int table)
-{
-    if (!lua_getmetatable(L, table))
-        return false;
-    lua_pushliteral(L, "__index");
-    lua_rawget(L, -2);
-    bool is = lua_tocfunction(L, -1) == l_index;
-    lua_pop(L, 2);
-    return is;
-}
-
 int hcb_lua_group_shown(lua_State *L, int table)
 {
     const struct hotcb_env *env = hcb_script_of(L)->env;
@@ -214,6 +203,11 @@ int hcb_lua_group_shown(lua_State *L, int table)
     }
     lua_pop(L, 2);
     return group;
+}
+
+static bool is_view(lua_State *L, int table)
+{
+    return hcb_lua_group_shown(L, table) != HCB_NO_VIEW;
 }
 
 /* table -> the same, with what the host has set in that group */

@@ -315,7 +315,7 @@ end
 
 local function check_table(name, t)
   if type(t) ~= "table" then
-    error(("bad argument #1 to '%s' (table expected, got %s)"):format(name, type(t)), 3)
+    bad_argument(1, name, "table expected, got " .. type(t), 1)
   end
 end
 

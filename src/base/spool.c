@@ -116,15 +116,18 @@ void hcb_spool_reopen(struct hcb_spool *s)
 static int rotate(struct hcb_spool *s, struct hcb_err *err)
 {
     char old[PATH_MAX];
+    bool moved = false;
     int n = snprintf(old, sizeof(old), "%s.1", s->path);
     if (n < 0 || (size_t)n >= sizeof(old))
         errno = ENAMETOOLONG;
-    else if (rename(s->path, old) == 0)
-        n = 0;
-    if (n != 0 && errno != ENOENT)
+    else
+        moved = rename(s->path, old) == 0;
+    if (!moved && errno != ENOENT)
         return hcb_fail_errno(err, "rename %s to %s.1", s->path, s->path);
-    s->dropped += n == 0 ? s->old_lines : 0;
-    s->old_lines = n == 0 ? s->lines : s->old_lines;
+    if (moved) {
+        s->dropped += s->old_lines;
+        s->old_lines = s->lines;
+    }
     s->lines = 0;
     close_file(s);
     return open_file(s, err);

@@ -62,12 +62,12 @@ static bool take_line(struct hotcb *h, const struct hcb_line *line)
     if (!hcb_can_answer(h, 1))
         return false;
     hcb_op_init(&op);
-    if (line->too_long)
+    if (line->too_long) {
         h->long_from = h->ledger.bytes;
-    if (line->too_long)
         status = hcb_fail(&why, HOTCB_EFORMAT, "longer than %d KiB", HCB_LINE_BYTES >> 10);
-    else
+    } else {
         status = hcb_op_parse(line->text, line->n, &op, &why);
+    }
     op.origin = HCB_FROM_COMMAND;
     op.offset = line->offset;
     op.line = line->number;

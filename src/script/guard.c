@@ -279,7 +279,7 @@ static void set_up_process(void)
     tick_signal = has_key ? take_signal() : 0;
 }
 
-/* Our handler in its place, and the signal not blocked. */
+/* Our handler in its place, and the signal not blocked; what is blocked is noted. */
 static bool gets_through(struct record *r)
 {
     struct sigaction now;
